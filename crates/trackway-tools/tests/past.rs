@@ -485,3 +485,15 @@ impl Drop for Folder {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// A call is on the stack before the first instruction of the function, and gone after the return.
+#[test]
+fn a_function_is_on_the_stack_from_its_first_instruction_to_its_return() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stf/sort/trace.stf");
+    let innermost = |number| {
+        let point = past::at(&mut Trace::open(&file).unwrap(), number).unwrap().unwrap();
+        point.machine.calls.frames().next().map(|frame| (frame.target, frame.number))
+    };
+    // 251 calls `sum` at 0x10136, and 294 returns.
+    assert_eq!([251, 252, 294, 295].map(innermost), [None, Some((0x10136, 251)), Some((0x10136, 251)), None]);
+}

@@ -7,7 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use trackway_core::{Batch, ErrorKind, Observer, Pool, Saved, Source};
+use trackway_core::{Batch, ErrorKind, Observer, Saved, Source};
 use trackway_format::{Error, Result};
 use trackway_io::FileError;
 
@@ -261,27 +261,27 @@ impl Trace {
     }
 }
 
-/// An index of events that are decoded in parts on several threads, and looked at in order.
+/// An index of events that are decoded in parts on several threads.
 fn index_parts(
     source: &mut dyn Source,
     strict: bool,
     builder: Builder,
     progress: impl FnMut(&dyn Source, &Health),
 ) -> Result<(Index, Health)> {
-    let (mut builder, spare) = (Some(builder), Arc::new(Pool::default()));
+    let mut builder = builder;
     let step = |source: &mut dyn Source, counts: &mut Counts| {
-        let (counted, spare) = (Counts::default(), Arc::clone(&spare));
-        let mut onlooker = InOrder { builder: builder.take(), counts: counted, kept: Vec::new(), spare };
-        let observed = source.observe(&mut onlooker);
-        if let (Err(_), Some(builder)) = (&observed, &mut onlooker.builder) {
-            builder.error();
+        let empty = Builder::new(source.meta(), false);
+        let mut both = Counted { builder: std::mem::replace(&mut builder, empty), counts: Counts::default() };
+        let observed = source.observe(&mut both);
+        if observed.is_err() {
+            both.builder.error();
         }
-        counts.merge(Box::new(onlooker.counts));
-        builder = onlooker.builder;
+        counts.merge(Box::new(both.counts));
+        builder = both.builder;
         observed.map_err(Ended::Error)
     };
     let (health, ended) = read_all::<std::convert::Infallible>(source, strict, step, progress);
-    finish_index(builder.unwrap_or_else(|| Builder::new(source.meta(), true)), health, ended)
+    finish_index(builder, health, ended)
 }
 
 fn finish_index<E>(
@@ -299,54 +299,31 @@ fn finish_index<E>(
     }
 }
 
-/// A builder that sees the batches of all parts in their order: a part keeps its batches until its turn.
-struct InOrder {
-    /// None in a part.
-    builder: Option<Builder>,
+/// A builder, and the counts of the same events.
+struct Counted {
+    builder: Builder,
     counts: Counts,
-    kept: Vec<Batch>,
-    /// Batches to keep the next ones in.
-    spare: Arc<Pool<Batch>>,
 }
 
-impl Observer for InOrder {
+impl Observer for Counted {
     fn observe(&mut self, batch: &Batch) {
         self.counts.observe(batch);
-        match &mut self.builder {
-            Some(builder) => builder.observe(batch),
-            None => {
-                let mut kept = self.spare.take_or(Batch::default);
-                kept.copy_from(batch);
-                self.kept.push(kept);
-            }
-        }
+        self.builder.observe(batch);
     }
 
     fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
-        self.builder.iter_mut().for_each(|builder| builder.place(save));
+        self.builder.place(save);
     }
 
     fn fork(&self) -> Box<dyn Observer> {
-        Box::new(InOrder {
-            builder: None,
-            counts: Counts::default(),
-            kept: Vec::new(),
-            spare: Arc::clone(&self.spare),
-        })
+        let builder = self.builder.fork().downcast::<Builder>();
+        Box::new(Counted { builder: *builder, counts: Counts::default() })
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let InOrder { counts, kept, .. } = *later.downcast::<Self>();
+        let Counted { builder, counts } = *later.downcast::<Self>();
         self.counts.merge(Box::new(counts));
-        match &mut self.builder {
-            Some(builder) => {
-                for batch in kept {
-                    builder.observe(&batch);
-                    self.spare.put(batch);
-                }
-            }
-            None => self.kept.extend(kept),
-        }
+        self.builder.merge(Box::new(builder));
     }
 }
 

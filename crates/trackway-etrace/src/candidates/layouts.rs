@@ -12,6 +12,8 @@ use crate::dialect::Dialect;
 const LAYOUTS: usize = 8;
 /// Synchronisations that are looked at to compare framings, and layouts.
 const SYNCS: [usize; 2] = [16, 64];
+/// Widths of a trap's cause that are looked at, and of those that lead into the program the ones worth a trial.
+const CAUSES: (u32, usize) = (16, 3);
 /// Usual widths of addresses.
 pub(super) const WIDTHS: [u32; 8] = [64, 32, 40, 48, 39, 57, 56, 34];
 
@@ -29,8 +31,54 @@ pub(super) fn layouts(framed: &Framed, excerpt: &Excerpt<'_>, given: Option<&Con
     if code.is_empty() || syncs.is_empty() {
         return usual();
     }
+    let traps = payloads(framed, TRAP, SYNCS[1]);
     let places = places(&syncs, &code, given).into_iter().take(LAYOUTS);
-    places.flat_map(|(_, before, lsb, width)| splits(before, lsb, width, &syncs, given)).collect()
+    let split = |(_, before, lsb, width)| {
+        let mut all = Vec::new();
+        for (dialect, layout) in splits(before, lsb, width, &syncs, given) {
+            let causes = causes(&traps, dialect, (before, lsb, width), &code);
+            let named = causes.iter().map(|cause| layout.with_cause(*cause));
+            // The given width, or the usual one, counts where traps say nothing else.
+            all.extend(named);
+            all.extend((given.is_some() || causes.is_empty()).then_some(layout));
+        }
+        all
+    };
+    places.flat_map(split).collect()
+}
+
+/// Widths of the cause by which most traps lead into the program, the likeliest first: a wrong one hides all that
+/// follows a trap, so that no other setting can be judged.
+fn causes(
+    traps: &[&[u8]],
+    dialect: Dialect,
+    (before, lsb, width): (u32, u32, u32),
+    code: &[(u64, u64)],
+) -> Vec<u32> {
+    let flags = if dialect.has_thaddr() { 2 } else { 1 };
+    let mut found = Vec::new();
+    for cause in 1..=CAUSES.0 {
+        let address = |trap: &&[u8]| bits_from(trap, before + cause + flags).take_extended(64);
+        let hits = traps.iter().filter(|trap| is_in(code, mask(address(trap) << lsb, width))).count();
+        if 2 * hits > traps.len() {
+            found.push((hits, cause));
+        }
+    }
+    // Twice an address of the program may be in it too, half of it hardly.
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, cause)| cause).take(CAUSES.1).collect()
+}
+
+fn is_in(code: &[(u64, u64)], address: u64) -> bool {
+    code.iter().any(|(first, last)| (*first..*last).contains(&address))
+}
+
+impl Layout {
+    fn with_cause(&self, width: u32) -> Layout {
+        let mut keys = self.keys.clone();
+        keys.push(("ecause_width", number(width)));
+        Layout { keys, what: format!("{}, ecause_width {width}", self.what) }
+    }
 }
 
 /// Do most synchronisations lead into the program by some layout? Without a program they may.
@@ -39,10 +87,19 @@ pub(super) fn leads(framed: &Framed, excerpt: &Excerpt<'_>) -> bool {
     code.is_empty() || !places(&syncs, &code, None).is_empty()
 }
 
+/// Low bits of a synchronisation, and of a trap.
+const SYNC: u8 = 3;
+const TRAP: u8 = 7;
+
 /// The first synchronisations, up to a number.
 fn syncs(framed: &Framed, most: usize) -> Vec<&[u8]> {
-    let syncs = framed.payloads.iter().filter(|(payload, _)| payload[0] & 15 == 3);
-    syncs.map(|(payload, _)| &payload[..]).take(most).collect()
+    payloads(framed, SYNC, most)
+}
+
+/// The first packets of a kind, up to a number.
+fn payloads(framed: &Framed, kind: u8, most: usize) -> Vec<&[u8]> {
+    let packets = framed.payloads.iter().filter(|(payload, _)| payload[0] & 15 == kind);
+    packets.map(|(payload, _)| &payload[..]).take(most).collect()
 }
 
 /// Bits before the address, lowest bit and width, with the number of synchronisations that lead into the program: where
@@ -50,13 +107,12 @@ fn syncs(framed: &Framed, most: usize) -> Vec<&[u8]> {
 fn places(syncs: &[&[u8]], code: &[(u64, u64)], given: Option<&Config>) -> Vec<(usize, u32, u32, u32)> {
     let mut places = Vec::new();
     let own = |get: fn(&Config) -> u32| given.map(get).into_iter();
-    let in_code = |address: u64| code.iter().any(|(first, last)| (*first..*last).contains(&address));
     for before in 5..=5 + 4 + 64 + 64 {
         let fields: Vec<u64> =
             syncs.iter().map(|payload| bits_from(payload, before).take_extended(64)).collect();
         for lsb in own(|config| config.params.iaddress_lsb).chain([1, 0, 2]) {
             for width in own(|config| config.params.iaddress_width).chain(WIDTHS) {
-                let leads = |field: &&u64| in_code(mask(**field << lsb, width));
+                let leads = |field: &&u64| is_in(code, mask(**field << lsb, width));
                 let hits = fields.iter().filter(leads).count();
                 if 2 * hits > syncs.len() {
                     places.push((hits, before, lsb, width));
@@ -83,7 +139,13 @@ fn usual() -> Vec<Layout> {
 }
 
 /// The ways in which the bits before the address can be divided; those near `given` first.
-fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]], given: Option<&Config>) -> Vec<Layout> {
+fn splits(
+    before: u32,
+    lsb: u32,
+    width: u32,
+    syncs: &[&[u8]],
+    given: Option<&Config>,
+) -> Vec<(Dialect, Layout)> {
     let mut all = Vec::new();
     let own = given.map(|config| {
         let params = &config.params;
@@ -138,7 +200,7 @@ fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]], given: Option<&Con
             if time > 0 {
                 what += &format!(", time_width {time}");
             }
-            all.push(Layout { keys, what });
+            all.push((dialect, Layout { keys, what }));
         }
     }
     all

@@ -56,7 +56,10 @@ pub fn at(trace: &mut Trace, number: u64) -> Result<std::result::Result<Point, u
         let memory = |machine: &Machine| program(&programs, batch.source).memory(&machine.context);
         match take(&batch, &mut machine, number, &memory) {
             ControlFlow::Continue(()) => total = batch.first_instruction + batch.instructions(),
-            ControlFlow::Break(next) => return Ok(Ok(Point { number, machine, next: Some(next), passed })),
+            ControlFlow::Break(next) => {
+                next.pc.into_iter().for_each(|pc| machine.come_to(pc, number));
+                return Ok(Ok(Point { number, machine, next: Some(next), passed }));
+            }
         }
     }
     match end {

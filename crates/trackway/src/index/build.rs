@@ -1,9 +1,9 @@
 //! Making an index while a trace is read.
 
-use trackway_core::{Batch, EventKind, Meta, Observer, Saved, State, TimeKind, pack};
+use trackway_core::{Batch, Event, EventKind, Meta, Observer, Saved, State, TimeKind, pack};
 
 use crate::index::{Before, Checkpoint, Index, Part, Sketch};
-use crate::machine::Machine;
+use crate::machine::{Machine, Passage};
 
 /// Instructions between two checkpoints, at first.
 const DISTANCE: u64 = 1 << 14;
@@ -13,14 +13,22 @@ const MOST: usize = 1024;
 /// Makes an index of the events that it observes.
 ///
 /// It takes checkpoints between two batches, when [`place`](Observer::place) says where. On several threads the parts of
-/// a trace add their addresses and counts, but not the state of the machine, which depends on everything before.
+/// a trace add their addresses and counts, and what they do to the machine whose state depends on everything before.
 #[derive(Debug)]
 pub struct Builder {
     meta: Meta,
     distance: u64,
-    with_machine: bool,
+    follow: Follow,
     sources: Vec<Growing>,
     current: usize,
+}
+
+/// How machines are to be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follow {
+    Not,
+    Whole,
+    Part,
 }
 
 /// The index of one source, up to now.
@@ -32,23 +40,59 @@ struct Growing {
     now: Before,
     since: u64,
     distance: u64,
-    machine: Option<Machine>,
+    following: Following,
+}
+
+/// How the machine is followed.
+#[derive(Debug)]
+enum Following {
+    Not,
+    /// From the start of the trace.
+    Machine(Box<Machine>),
+    /// In a part: what it does to the machine.
+    Passage(Box<Passage>),
+}
+
+impl Following {
+    #[inline]
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64) {
+        match self {
+            Following::Not => {}
+            Following::Machine(machine) => machine.apply(batch, event, number),
+            Following::Passage(passage) => passage.observe(batch, event),
+        }
+    }
+
+    fn machine(&self) -> Option<&Machine> {
+        if let Following::Machine(machine) = self { Some(machine) } else { None }
+    }
+
+    /// Goes on over a part that begins at instruction `number`.
+    fn join(&mut self, part: Following, number: u64) {
+        let joined = match (&mut *self, part) {
+            (Following::Machine(machine), Following::Passage(passage)) => passage.apply(machine, number),
+            _ => false,
+        };
+        if !joined {
+            *self = Following::Not;
+        }
+    }
 }
 
 impl Growing {
-    fn new(meta: &Meta, distance: u64, with_machine: bool) -> Self {
+    fn new(distance: u64, following: Following) -> Self {
         Growing {
             part: Part::default(),
             sketch: Sketch::default(),
             now: Before::default(),
             since: 0,
             distance,
-            machine: with_machine.then(|| Machine::new(meta.isa)),
+            following,
         }
     }
 
     fn observe(&mut self, batch: &Batch) {
-        let Growing { sketch, now, machine, .. } = self;
+        let Growing { sketch, now, following, .. } = self;
         let mut number = now.instructions;
         for event in &batch.events {
             match &event.kind {
@@ -57,9 +101,7 @@ impl Growing {
                         Some(pc) => sketch.code.add(pc),
                         None => sketch.unplaced = true,
                     }
-                    if let Some(machine) = machine {
-                        machine.apply(batch, event, number);
-                    }
+                    following.event(batch, event, number);
                     number += 1;
                     continue;
                 }
@@ -70,9 +112,7 @@ impl Growing {
                 }
                 _ => now.tally.add(event),
             }
-            if let Some(machine) = machine {
-                machine.apply(batch, event, number);
-            }
+            following.event(batch, event, number);
             number += event.kind.instructions();
         }
         for access in &batch.mem {
@@ -97,7 +137,7 @@ impl Growing {
     fn checkpoint(&mut self, saved: Saved) {
         self.now.depth = self.depth();
         self.close();
-        let machine = self.machine.as_ref().and_then(pack);
+        let machine = self.following.machine().and_then(pack);
         self.part.checkpoints.push(Checkpoint {
             saved,
             before: self.now,
@@ -112,7 +152,7 @@ impl Growing {
     }
 
     fn depth(&self) -> Option<u64> {
-        self.machine.as_ref().map(|machine| machine.calls.depth())
+        self.following.machine().map(|machine| machine.calls.depth())
     }
 
     /// The stretch so far goes to its checkpoint.
@@ -122,10 +162,10 @@ impl Growing {
         self.sketch = Sketch::default();
     }
 
-    fn merge(&mut self, later: &Growing) {
+    fn merge(&mut self, later: Growing) {
         self.sketch.merge(&later.sketch);
         self.since += later.since;
-        self.machine = None;
+        self.following.join(later.following, self.now.instructions);
         let (now, more) = (&mut self.now, &later.now);
         now.instructions += more.instructions;
         now.tally.merge(&more.tally);
@@ -138,7 +178,8 @@ impl Growing {
 impl Builder {
     /// An index of a source with `meta`, with the state of the machine at every checkpoint where events come in order.
     pub fn new(meta: &Meta, with_machine: bool) -> Self {
-        Builder { meta: meta.clone(), distance: DISTANCE, with_machine, sources: Vec::new(), current: 0 }
+        let follow = if with_machine { Follow::Whole } else { Follow::Not };
+        Builder { meta: meta.clone(), distance: DISTANCE, follow, sources: Vec::new(), current: 0 }
     }
 
     /// With that many instructions between two checkpoints, at first.
@@ -168,14 +209,20 @@ impl Builder {
             now,
             since: 0,
             distance: distance.max(DISTANCE),
-            machine: None,
+            following: Following::Not,
         });
         Some(builder)
     }
 
     fn source(&mut self, source: usize) -> &mut Growing {
         while self.sources.len() <= source {
-            self.sources.push(Growing::new(&self.meta, self.distance, self.with_machine));
+            let isa = self.meta.isa;
+            let following = match self.follow {
+                Follow::Not => Following::Not,
+                Follow::Whole => Following::Machine(Box::new(Machine::new(isa))),
+                Follow::Part => Following::Passage(Box::new(Passage::new(isa))),
+            };
+            self.sources.push(Growing::new(self.distance, following));
         }
         &mut self.sources[source]
     }
@@ -210,12 +257,14 @@ impl Observer for Builder {
     }
 
     fn fork(&self) -> Box<dyn Observer> {
-        Box::new(Builder::new(&self.meta, false))
+        let follow = if self.follow == Follow::Not { Follow::Not } else { Follow::Part };
+        Box::new(Builder { follow, ..Builder::new(&self.meta, false) })
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
         let later = later.downcast::<Self>();
-        for (n, more) in later.sources.iter().enumerate().filter(|(_, more)| more.now != Before::default()) {
+        let sources = later.sources.into_iter().enumerate();
+        for (n, more) in sources.filter(|(_, more)| more.now != Before::default()) {
             self.current = n;
             self.source(n).merge(more);
         }

@@ -6,9 +6,12 @@
 
 mod calls;
 pub mod csrs;
+mod log;
+mod passage;
 mod registers;
 
 pub use calls::{Calls, Doubt, Frame, FrameKind, Guess, Left};
+pub(crate) use passage::Passage;
 pub use registers::{Content, How, Known, Registers};
 
 use serde::{Deserialize, Serialize};
@@ -147,6 +150,15 @@ impl Machine {
         }
     }
 
+    /// The next instruction, `number`, is at `pc`: what the way there says of the stack is taken in before the instruction
+    /// itself, so that a function is entered at its first one.
+    pub fn come_to(&mut self, pc: u64, number: u64) {
+        if self.expected != Some(pc) {
+            self.arrive(pc, number);
+            self.expected = Some(pc);
+        }
+    }
+
     fn isa_now(&self) -> Isa {
         self.context.isa.unwrap_or(self.isa)
     }
@@ -214,13 +226,7 @@ impl Machine {
             return;
         }
         let Some(last) = self.last else { return };
-        let left = match last.how {
-            Ending::Exit(exit) => Left::by_exit(exit),
-            Ending::Encoding(encoding) => {
-                let control = flow(self.isa_now(), last.pc.unwrap_or(0), encoding).control;
-                if last.attempted && control.retires() { Left::Trap } else { Left::by_control(control) }
-            }
-        };
+        let left = last.left(self.isa_now());
         self.calls.go(left, last.pc, last.end, last.number, pc, number);
     }
 

@@ -78,7 +78,10 @@ struct Entry {
 }
 
 /// Registers `x`, `f` and `v` have a slot each; the mask of slots fits in a `u128`.
-const FILE: usize = 32;
+pub(super) const FILE: usize = 32;
+
+/// Effects of encodings on registers, decoded.
+pub(super) type Effects = Recent<(u32, Isa), Effect, 1024>;
 
 /// The registers that a trace has shown so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -93,7 +96,7 @@ pub struct Registers {
     zero: bool,
     /// Effects of encodings on registers, decoded.
     #[serde(skip)]
-    effects: Recent<(u32, Isa), Effect, 1024>,
+    effects: Effects,
 }
 
 impl PartialEq for Registers {
@@ -107,14 +110,14 @@ impl PartialEq for Registers {
 
 /// Registers that an encoding writes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Effect {
-    slots: u128,
-    csrs: csrs::Written,
+pub(super) struct Effect {
+    pub(super) slots: u128,
+    pub(super) csrs: csrs::Written,
     /// The encoding has no meaning here: it may write anything.
-    unknown: bool,
+    pub(super) unknown: bool,
 }
 
-fn slot(reg: Reg) -> Option<usize> {
+pub(super) fn slot(reg: Reg) -> Option<usize> {
     let file = match reg.class {
         RegClass::Int => 0,
         RegClass::Float => 1,
@@ -127,6 +130,11 @@ fn slot(reg: Reg) -> Option<usize> {
 impl Registers {
     pub(super) fn new(isa: Isa) -> Self {
         Registers { zero: matches!(isa, Isa::Rv32 | Isa::Rv64), ..Registers::default() }
+    }
+
+    /// True if any of the three files was accessed.
+    pub(super) fn has_slots(&self) -> bool {
+        !self.slots.is_empty()
     }
 
     /// True if anything is known.
@@ -188,11 +196,7 @@ impl Registers {
         if step.outcome == Outcome::Attempted || !self.any() {
             return;
         }
-        let effect = if step.length == 0 {
-            Effect { unknown: true, ..Effect::default() }
-        } else {
-            *self.effects.get((step.encoding, isa), || Effect::of(isa, step.encoding))
-        };
+        let effect = Effect::of_step(&mut self.effects, isa, step);
         let hidden = effect.slots & !recorded;
         if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded_csr {
             self.hide(effect, hidden, recorded, number, accesses);
@@ -211,17 +215,28 @@ impl Registers {
         }
         for place in 0..self.slots.len() {
             if hidden >> place & 1 == 1 {
-                self.wide.remove(&(place as u8));
-                self.slots[place] = Some(Entry { value: 0, mask: 0, number, how: How::Written });
+                self.hide_slot(place, number);
             }
         }
-        let written = || {
-            let destinations = accesses.iter().filter(|access| access.role == RegRole::Destination);
-            destinations.map(|access| access.reg).filter(|reg| reg.class == RegClass::Csr)
-        };
-        let changed = |csr| effect.csrs.changes(csr) || written().any(|reg| csrs::shares(reg.number, csr));
+        self.change_csrs(effect.csrs, csrs_of(accesses));
+    }
+
+    /// A register of the three files was written, and its value is not known.
+    pub(super) fn hide_slot(&mut self, place: usize, number: u64) {
+        self.wide.remove(&(place as u8));
+        if self.slots.is_empty() {
+            self.slots = vec![None; 3 * FILE];
+        }
+        self.slots[place] = Some(Entry { value: 0, mask: 0, number, how: How::Written });
+    }
+
+    /// Forgets the CSRs that an encoding changes, and those that share their content with the ones `written`.
+    pub(super) fn change_csrs(&mut self, effect: csrs::Written, written: impl Iterator<Item = u16> + Clone) {
+        let changed = |csr| effect.changes(csr) || written.clone().any(|written| csrs::shares(written, csr));
         self.others.retain(|reg, _| {
-            reg.class != RegClass::Csr || written().any(|other| other == *reg) || !changed(reg.number)
+            reg.class != RegClass::Csr
+                || written.clone().any(|written| written == reg.number)
+                || !changed(reg.number)
         });
     }
 
@@ -256,16 +271,23 @@ impl Registers {
 
     #[inline]
     fn is_zero(&self, reg: Reg) -> bool {
-        self.zero && reg == Reg { class: RegClass::Int, number: 0 }
+        self.zero && reg == ZERO
     }
 
     #[inline]
     fn see(&mut self, batch: &Batch, access: &RegAccess, number: u64, how: How) {
-        let Some((value, mask)) = word(access) else { return self.set_wide(batch, access, number, how) };
-        if mask == 0 || self.is_zero(access.reg) {
+        match word(access) {
+            Some((value, mask)) => self.see_word(access.reg, (value, mask), number, how),
+            None => self.set_wide(access.reg, wide(batch, access), number, how),
+        }
+    }
+
+    #[inline]
+    pub(super) fn see_word(&mut self, reg: Reg, (value, mask): (u64, u64), number: u64, how: How) {
+        if mask == 0 || self.is_zero(reg) {
             return;
         }
-        match self.entry(access.reg) {
+        match self.entry(reg) {
             // It was known: who wrote it stays known.
             Some(Some(entry)) if entry.mask & mask == mask && (entry.value ^ value) & mask == 0 => {}
             Some(entry) => {
@@ -274,31 +296,42 @@ impl Registers {
                 let (number, how) = writer.map_or((number, how), |entry| (entry.number, How::Written));
                 *entry = Some(Entry { value, mask, number, how });
             }
-            None => self.set_other(access.reg, Entry { value, mask, number, how }),
+            None => self.set_other(reg, Entry { value, mask, number, how }),
         }
     }
 
     #[inline]
     fn write(&mut self, batch: &Batch, access: &RegAccess, number: u64) {
-        let Some((mut value, mut mask)) = word(access) else {
-            return self.set_wide(batch, access, number, How::Written);
-        };
-        if access.update != RegUpdate::Set {
-            (value, mask) = match self.get(access.reg).and_then(|known| known.content) {
-                Some(Content::Word(old, u64::MAX)) if access.update == RegUpdate::Add => {
+        match word(access) {
+            Some(word) => self.write_word(access.reg, access.update, word, number),
+            None => self.set_wide(access.reg, wide(batch, access), number, How::Written),
+        }
+    }
+
+    #[inline]
+    pub(super) fn write_word(
+        &mut self,
+        reg: Reg,
+        update: RegUpdate,
+        (mut value, mut mask): (u64, u64),
+        number: u64,
+    ) {
+        if update != RegUpdate::Set {
+            (value, mask) = match self.get(reg).and_then(|known| known.content) {
+                Some(Content::Word(old, u64::MAX)) if update == RegUpdate::Add => {
                     (old.wrapping_add(value), mask)
                 }
                 Some(Content::Word(old, u64::MAX)) => (old | value, mask),
                 _ => (0, 0),
             };
         }
-        if self.is_zero(access.reg) {
+        if self.is_zero(reg) {
             return;
         }
         let new = Entry { value, mask, number, how: How::Written };
-        match self.entry(access.reg) {
+        match self.entry(reg) {
             Some(entry) => *entry = Some(new),
-            None => self.set_other(access.reg, new),
+            None => self.set_other(reg, new),
         }
     }
 
@@ -316,13 +349,12 @@ impl Registers {
     }
 
     #[cold]
-    fn set_wide(&mut self, batch: &Batch, access: &RegAccess, number: u64, how: How) {
-        let (Value::Bytes(span), Some(place)) = (access.value, slot(access.reg)) else { return };
-        let bytes = batch.bytes_of(span);
+    pub(super) fn set_wide(&mut self, reg: Reg, bytes: &[u8], number: u64, how: How) {
+        let Some(place) = slot(reg) else { return };
         if how == How::Seen && self.wide.get(&(place as u8)).is_some_and(|old| old == bytes) {
             return;
         }
-        if let Some(entry) = self.entry(access.reg) {
+        if let Some(entry) = self.entry(reg) {
             *entry = Some(Entry { value: 0, mask: u64::MAX, number, how });
             self.wide.insert(place as u8, bytes.to_vec());
         }
@@ -345,9 +377,26 @@ impl Registers {
     }
 }
 
+/// The register that is always zero, where there is one.
+pub(super) const ZERO: Reg = Reg { class: RegClass::Int, number: 0 };
+
+/// The CSRs among the registers written.
+pub(super) fn csrs_of(accesses: &[RegAccess]) -> impl Iterator<Item = u16> + Clone {
+    let destinations = accesses.iter().filter(|access| access.role == RegRole::Destination);
+    destinations.filter(|access| access.reg.class == RegClass::Csr).map(|access| access.reg.number)
+}
+
+/// The bytes of a wide access.
+pub(super) fn wide<'b>(batch: &'b Batch, access: &RegAccess) -> &'b [u8] {
+    match access.value {
+        Value::Bytes(span) => batch.bytes_of(span),
+        Value::Word(_) | Value::Unknown => &[],
+    }
+}
+
 /// The value of an access and which bits of it are known; `None` where it is wider.
 #[inline]
-fn word(access: &RegAccess) -> Option<(u64, u64)> {
+pub(super) fn word(access: &RegAccess) -> Option<(u64, u64)> {
     match access.value {
         Value::Word(value) => Some((value, access.known.unwrap_or(u64::MAX))),
         Value::Unknown => Some((0, 0)),
@@ -356,6 +405,15 @@ fn word(access: &RegAccess) -> Option<(u64, u64)> {
 }
 
 impl Effect {
+    /// The effect of a step; one without its encoding may write anything.
+    #[inline]
+    pub(super) fn of_step(effects: &mut Effects, isa: Isa, step: &Step) -> Effect {
+        match step.length {
+            0 => Effect { unknown: true, ..Effect::default() },
+            _ => *effects.get((step.encoding, isa), || Effect::of(isa, step.encoding)),
+        }
+    }
+
     fn of(isa: Isa, encoding: u32) -> Effect {
         let Some(registers) = trackway_isa::registers(isa, encoding) else {
             return Effect { unknown: true, ..Effect::default() };

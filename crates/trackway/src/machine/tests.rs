@@ -1,7 +1,7 @@
 //! The state of a machine, event by event.
 
 use super::*;
-use trackway_core::{GapReason, RegAccess, RegRole, RegUpdate, Value, pack, unpack};
+use trackway_core::{GapReason, RegAccess, RegRole, RegUpdate, SplitMix64, Value, pack, unpack};
 
 const X: fn(u16) -> Reg = |number| Reg { class: RegClass::Int, number };
 const CSR: fn(u16) -> Reg = |number| Reg { class: RegClass::Csr, number };
@@ -179,4 +179,116 @@ fn it_fits_into_a_checkpoint() {
     let packed = pack(&case.machine).expect("it can be packed");
     assert!(packed.len() < 4096, "{}", packed.len());
     assert_eq!(unpack::<Machine>(&packed).as_ref(), Some(&case.machine));
+}
+
+/// Random events, of all kinds that a machine looks at.
+fn random_events(random: &mut SplitMix64, count: usize) -> Batch {
+    // addi, jal, ret, jr, nop, fadd.s, csrrw mstatus, vmv.v.i, ecall, mret, an encoding without a meaning
+    const ENCODINGS: [u32; 11] = [
+        0x0015_0513,
+        0x0100_00ef,
+        0x8082,
+        0x8782,
+        0x0001,
+        0x00b5_7553,
+        0x3005_17f3,
+        0x5e00_30d7,
+        0x73,
+        0x3020_0073,
+        0xffff_ffff,
+    ];
+    let mut batch = Batch::default();
+    let mut pc = 0x1000;
+    let pick = |random: &mut SplitMix64, list: &[u64]| list[random.below(list.len() as u64) as usize];
+    let accesses = |batch: &mut Batch, random: &mut SplitMix64| {
+        let begun = batch.begin_accesses();
+        for _ in 0..random.below(4) {
+            let (class, number) = match random.below(8) {
+                0 => (RegClass::Float, random.below(3)),
+                1 => (RegClass::Vector, random.below(2)),
+                // mstatus, fflags, mcycle, mepc
+                2 => (RegClass::Csr, pick(random, &[0x300, 0x001, 0xb00, 0x341])),
+                _ => (RegClass::Int, pick(random, &[0, 1, 5, 10])),
+            };
+            let value = match random.below(6) {
+                0 => Value::Unknown,
+                1 => Value::Bytes(batch.add_bytes(&[random.below(2) as u8; 16])),
+                _ => Value::Word(random.below(3)),
+            };
+            let role = [RegRole::Source, RegRole::Destination, RegRole::State, RegRole::Ready];
+            let update = [RegUpdate::Set, RegUpdate::Set, RegUpdate::Add][random.below(3) as usize];
+            let known = (random.below(5) == 0).then_some(0xff);
+            let (reg, role) = (Reg { class, number: number as u16 }, role[random.below(4) as usize]);
+            batch.regs.push(RegAccess { reg, role, update, value, known });
+        }
+        batch.end_accesses(begun).expect("few")
+    };
+    for _ in 0..count {
+        match random.below(24) {
+            0 => {
+                let kind = [TrapKind::Exception, TrapKind::Interrupt, TrapKind::Return, TrapKind::Reset];
+                let kind = kind[random.below(20).min(3) as usize % if random.below(9) == 0 { 4 } else { 3 }];
+                let from = (random.below(2) == 0).then_some(pc);
+                batch.push_trap(0, Trap { from, return_address: from, ..Trap::new(kind) });
+            }
+            1 if random.below(3) == 0 => batch.push_gap(0, Gap::new(GapReason::Overflow)),
+            1 => batch.push_context(0, Context { pid: Some(random.below(2)), ..Context::default() }),
+            2 => {
+                let accesses = accesses(&mut batch, random);
+                batch.push_state(0, State::Contents(accesses));
+            }
+            3 => {
+                let kind = [TimeKind::Timestamp, TimeKind::Cycles][random.below(2) as usize];
+                batch.push(0, EventKind::Time(Time { kind, value: Some(random.below(9)), clock: 0 }));
+            }
+            _ => {
+                let encoding = ENCODINGS[random.below(ENCODINGS.len() as u64) as usize];
+                let length = if encoding & 3 == 3 { 4 } else { 2 };
+                let accesses = accesses(&mut batch, random);
+                let mut step = Step { accesses, ..Step::new(pc, encoding, length) };
+                match random.below(40) {
+                    0 => step.pc = None,
+                    1 => step.length = 0,
+                    2 | 3 => step.outcome = Outcome::Attempted,
+                    _ => {}
+                }
+                batch.push(0, EventKind::Step(step));
+                pc += u64::from(length);
+                if random.below(4) == 0 {
+                    pc = 0x1000 + 2 * random.below(64);
+                }
+            }
+        }
+    }
+    batch
+}
+
+/// Parts that are reduced on their own lead to the state that every event leads to.
+#[test]
+fn passages_lead_to_the_same_state() {
+    for seed in 0..3000 {
+        let mut random = SplitMix64(SplitMix64(seed).next_u64());
+        let count = random.below(120) as usize;
+        let batch = random_events(&mut random, count);
+        let [mut whole, mut joined] = [Machine::new(Isa::Rv64), Machine::new(Isa::Rv64)];
+        let (mut number, mut begun) = (0, 0);
+        let mut passage = Passage::new(Isa::Rv64);
+        for (n, event) in batch.events.iter().enumerate() {
+            whole.apply(&batch, event, number);
+            passage.observe(&batch, event);
+            number += event.kind.instructions();
+            if random.below(9) == 0 || n + 1 == batch.events.len() {
+                let before = std::mem::replace(&mut passage, Passage::new(Isa::Rv64));
+                if before.apply(&mut joined, begun) {
+                    assert_eq!(joined, whole, "seed {seed}, after event {n}");
+                } else {
+                    let unplaced =
+                        |event: &Event| matches!(event.kind, EventKind::Step(step) if step.pc.is_none());
+                    assert!(batch.events[..=n].iter().any(unplaced), "seed {seed}, event {n}");
+                    joined = whole.clone();
+                }
+                begun = number;
+            }
+        }
+    }
 }
