@@ -13,11 +13,11 @@ const PASSES: usize = 5;
 /// Bytes of a log, made by repeating a short one after its head.
 const SIZE: usize = 200 << 20;
 
-fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, threads: usize) -> Box<dyn Source> {
+fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, program: &Program, threads: usize) -> Box<dyn Source> {
     let opening = Opening {
         file: File::from_input(Input::Whole(bytes.clone())).expect("bytes in memory"),
         settings: Settings::default(),
-        program: Program::default(),
+        program: program.clone(),
         threads,
         part: None,
         force: false,
@@ -29,7 +29,7 @@ fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, threads: usize) -> Box<dyn So
 }
 
 /// `head` is the text that the repeated part begins with; empty if all of it is repeated.
-fn measure(name: &str, format: &dyn Format, sample: &[u8], head: &str) {
+fn measure(name: &str, format: &dyn Format, sample: &[u8], head: &str, program: &Program) {
     let at = sample.windows(head.len().max(1)).position(|bytes| bytes == head.as_bytes()).unwrap_or(0);
     let (head, rest) = sample.split_at(at);
     let bytes = Arc::new([head, &rest.repeat(SIZE / rest.len())].concat());
@@ -41,17 +41,17 @@ fn measure(name: &str, format: &dyn Format, sample: &[u8], head: &str) {
         PASSES,
         vec![
             Measure::new(&events, "bytes", || {
-                let (mut source, mut batch) = (open(format, &bytes, 1), Batch::default());
+                let (mut source, mut batch) = (open(format, &bytes, program, 1), Batch::default());
                 while source.fill(&mut batch).expect("a good log") {}
                 len
             }),
             Measure::new(&observed, "bytes", || {
-                let (mut source, mut count) = (open(format, &bytes, threads), Count::default());
+                let (mut source, mut count) = (open(format, &bytes, program, threads), Count::default());
                 while source.observe(&mut count).expect("a good log") {}
                 len
             }),
             Measure::new(&scan, "bytes", || {
-                std::hint::black_box(bytes.iter().filter(|byte| **byte == b'\n').count());
+                std::hint::black_box(memchr::memchr_iter(b'\n', &bytes).count());
                 len
             }),
         ],
@@ -72,6 +72,11 @@ fn main() {
         ("RVFI in a VCD", trackway_logs::RVFI_VCD, "rvfi-vcd/mix.vcd", "#10\n"),
     ];
     for (name, format, path, head) in samples {
-        measure(name, format, &std::fs::read(folder.join(path)).expect("a sample of the repository"), head);
+        let sample = std::fs::read(folder.join(path)).expect("a sample of the repository");
+        measure(name, format, &sample, head, &Program::default());
     }
+    let elf = folder.join("../programs/riscv/elf/rv64-mix.elf").display().to_string();
+    let program = Program { elf: vec![elf], ..Program::default() };
+    let sample = std::fs::read(folder.join("qemu-exec/mix.qemu")).expect("a sample of the repository");
+    measure("QEMU", trackway_logs::QEMU_EXEC, &sample, "", &program);
 }
