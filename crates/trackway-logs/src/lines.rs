@@ -11,7 +11,7 @@ pub(crate) struct Line<'l> {
     pub(crate) offset: u64,
     /// Its number, from 1.
     pub(crate) number: u64,
-    /// False for a last line without its end: it may be cut.
+    /// False for a last packet without its end.
     pub(crate) whole: bool,
 }
 
@@ -28,7 +28,7 @@ impl Line<'_> {
     /// The error of this line; `item` names the log.
     #[cold]
     pub(crate) fn error(&self, wrong: Wrong, item: &'static str) -> Error {
-        // A cut line only looks wrong.
+        // A cut packet only looks wrong.
         let kind = match self.whole {
             false => ErrorKind::Truncated,
             true => ErrorKind::Line {

@@ -20,8 +20,8 @@ pub(crate) enum Stop {
 }
 
 /// Shows the lines of `bytes` to `take`, which returns false for a line that it does not take yet. `place` is where
-/// `bytes` begins, and then where the lines taken end. Bytes after the last end of line are a line once the input has
-/// `ended`.
+/// `bytes` begins, and then where the lines taken end. Text after the last end of line is an error once the input has
+/// `ended`: a number that is cut is a number too.
 #[inline(always)]
 pub(crate) fn each<L: Log>(
     bytes: &[u8],
@@ -35,6 +35,10 @@ pub(crate) fn each<L: Log>(
             Some(length) => (length, true),
             None if rest.len() >= LONGEST => return Stop::Wrong(long::<L>(*place)),
             None if rest.is_empty() || !ended => return Stop::More,
+            None if L::TEXT && !rest.trim_ascii().is_empty() => {
+                let end = place.offset + rest.len() as u64;
+                return Stop::Wrong(ErrorKind::Truncated.at(end, L::NAME, "", ""));
+            }
             None => (rest.len(), false),
         };
         let (line, after) = rest.split_at(length);

@@ -8,6 +8,7 @@ use trackway_core::*;
 use trackway_format::{Opened, Opening, Program, Settings};
 use trackway_io::File;
 use trackway_logs::TARMAC;
+use trackway_testkit::cut::every_cut;
 use trackway_testkit::lines::{filled, observed};
 use trackway_testkit::{cuts, sweep};
 
@@ -346,6 +347,20 @@ fn every_truncation_delivers_what_came_before() {
                 let kept = found.len().saturating_sub(1);
                 assert!(found[..kept] == wanted[..kept], "cut at {cut}");
             }
+        }
+    }
+}
+
+/// With `TRACKWAY_SWEEP` to the end of each log.
+#[test]
+fn all_truncations_in_the_middle_deliver_what_came_before() {
+    for (n, bytes) in logs().into_iter().enumerate() {
+        if open(&bytes).meta().sources.len() < 2 {
+            let most = if sweep() { bytes.len() } else { bytes.len().min(20_000) };
+            every_cut(&format!("log {n}"), &bytes, 1_000.min(most)..most, |input| {
+                let mut opened = try_open(input, 1).unwrap();
+                move || opened.events().unwrap()
+            });
         }
     }
 }

@@ -14,6 +14,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod cut;
 mod flow;
 pub mod lines;
 pub mod output;

@@ -6,10 +6,14 @@ use std::collections::BTreeMap;
 
 use common::{logs, riscv};
 use trackway::events::{
-    Batch, EventKind, Fate, FormatId, Outcome, Reg, RegAccess, RegClass, RegRole, SplitMix64, Step, Value,
+    Batch, Cancel, EventKind, Fate, FormatId, Outcome, Reg, RegAccess, RegClass, RegRole, SplitMix64, Step,
+    Value,
 };
-use trackway::{ConvertOptions, FORMATS, Options, Prove, Trace, by_id, convert};
+use trackway::format::Opening;
+use trackway::io::File;
+use trackway::{ConvertOptions, FORMATS, Options, Prove, Settings, Trace, by_id, convert};
 use trackway_hart::{AdUpdate, Misaligned};
+use trackway_testkit::cut::every_cut;
 use trackway_testkit::lines::{at_most, filled, observed};
 use trackway_testkit::{cuts, sweep};
 
@@ -209,6 +213,44 @@ fn every_cut_delivers_what_came_before() {
             // The last instruction does not know what follows it; the error.
             assert!(lines.len() - kept <= 5, "{id}: cut at {cut}: {:?}", &lines[kept..]);
         }
+    }
+}
+
+/// Half a number looks like a number: a line without its end is not read.
+#[test]
+fn a_number_that_is_cut_is_not_believed() {
+    let lines = "core   0: 3 0x0000000080000000 (0x00000297) x5  0x0000000080000000\n\
+                 core   0: 3 0x0000000080000004 (0x00128293) x5  0x0000000080000001\n";
+    for cut in 67..lines.len() {
+        let options = Options { format: Some(FormatId::new("spike")), ..Options::default() };
+        let mut trace = options.open_bytes(lines.as_bytes()[..cut].to_vec()).unwrap();
+        let found = filled(&mut *trace.events().unwrap());
+        assert_eq!(found.iter().filter(|line| line.contains(" step ")).count(), 1, "cut at {cut}");
+        assert!(found.last().unwrap().contains("truncated") || cut == 67, "cut at {cut}: {found:?}");
+    }
+}
+
+/// With `TRACKWAY_SWEEP` to the end of each log.
+#[test]
+fn all_cuts_in_the_middle_deliver_what_came_before() {
+    for (id, bytes, options) in samples() {
+        let format = by_id(FORMATS, FormatId::new(id)).unwrap();
+        let most = if sweep() { bytes.len() } else { bytes.len().min(20_000) };
+        every_cut(id, &bytes, 1_000.min(most)..most, |input| {
+            let opening = Opening {
+                file: File::from_input(input).unwrap(),
+                settings: Settings::default(),
+                program: options.program.clone(),
+                threads: 1,
+                part: None,
+                force: false,
+                strict: false,
+                source: None,
+                cancel: Cancel::default(),
+            };
+            let mut opened = format.open(opening).unwrap();
+            move || opened.events().unwrap()
+        });
     }
 }
 
