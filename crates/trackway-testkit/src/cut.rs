@@ -1,4 +1,4 @@
-//! Every truncation of an input: each is entered at a place shortly before its end, so that all of them can be tried.
+//! Every truncation of an input: each is entered at a place near its end, so that all of them can be tried.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl AsRef<[u8]> for Cut {
 
 impl Buffer for Cut {}
 
-/// Bytes that opening looks at closely: a cut among them is opened by itself, one of many after them.
+/// Bytes that opening looks at closely: each cut among them is opened, of those after them one of many.
 const HEAD: usize = 1 << 16;
 const REOPENED: usize = 4096;
 

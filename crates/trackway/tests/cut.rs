@@ -403,8 +403,8 @@ fn contexts(trace: &mut Trace) -> Vec<Context> {
     all
 }
 
-/// The state after `count` instructions, as text: context and the registers that are known completely. What follows the
-/// last of them counts unless it is the `last` of a slice, which some formats end with an event of their own.
+/// The state after `count` instructions, as text: context and the registers that are known completely. Events after
+/// the last of them count unless it is the `last` of a slice, which some formats end with an event of their own.
 fn state(trace: &mut Trace, count: u64, last: bool) -> Vec<String> {
     let (mut source, mut batch, mut number) = (trace.expanded().unwrap(), Default::default(), 0);
     let mut machine = Machine::new(trace.meta().isa);

@@ -67,7 +67,7 @@ impl Following {
         if let Following::Machine(machine) = self { Some(machine) } else { None }
     }
 
-    /// Goes on over a part that begins at instruction `number`.
+    /// Follows a part that begins at instruction `number`.
     fn join(&mut self, part: Following, number: u64) {
         let joined = match (&mut *self, part) {
             (Following::Machine(machine), Following::Passage(passage)) => passage.apply(machine, number),

@@ -28,7 +28,7 @@ enum Op {
     Hide(u64),
 }
 
-/// What concerns all other registers.
+/// An access to any other register, or a change of CSRs.
 #[derive(Clone, Debug, PartialEq)]
 enum Other {
     Write(Reg, RegUpdate, (u64, u64), u64),
