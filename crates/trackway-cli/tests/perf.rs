@@ -98,6 +98,26 @@ fn a_recording_of_the_kernel_is_converted() {
         all.lines().filter(|line| !line.starts_with('#')).map(String::from).collect::<Vec<_>>()
     };
     assert_eq!(pcs(&out, &[]), pcs(&data, &["--elf", &module, "--source", "cpu6"]));
+    // Without its code there are levels and gaps only, which STF holds in their order.
+    trackway(&["convert", &data, &folder.file("kernel.stf")]);
+    for source in ["cpu0", "cpu6"] {
+        let shape = |trace: &str, more: &[&str]| -> Vec<String> {
+            let all = text(&trackway(&[&["dump", trace], more].concat()).stdout);
+            let (mut shape, mut level) = (Vec::new(), "");
+            for word in all.split_ascii_whitespace() {
+                // A level that is repeated is none that changed.
+                if word == "gap"
+                    || word.starts_with("privilege=") && std::mem::replace(&mut level, word) != word
+                {
+                    shape.push(word.to_string());
+                }
+            }
+            shape
+        };
+        let file = folder.file(&format!("kernel.{source}.stf"));
+        let wanted = shape(&data, &["--source", source]);
+        assert!(wanted.len() > 1000 && wanted == shape(&file, &[]), "{source}");
+    }
 }
 
 #[test]

@@ -80,9 +80,10 @@ struct Coming {
     walks: Vec<u8>,
     /// BUS_MASTER_ACCESS with its content.
     bus: Vec<u8>,
-    events: Vec<u8>,
-    /// Number of modes among the events, and the last of them.
-    modes: (usize, u64),
+    /// MODE_CHANGE.
+    modes: Vec<u64>,
+    /// The only mode is in a remark already: it changed before a gap.
+    mode_shown: bool,
 }
 
 /// A group whose target or events are still to come.
@@ -222,7 +223,7 @@ impl Lower {
             Remark::SeparateAccesses.write(&mut self.coming.front, &self.layout);
         }
         let extra = batch.extra_of(step);
-        let modes = self.coming.modes;
+        let (modes, last) = (self.coming.modes.len(), self.coming.modes.last().copied());
         let mut group = std::mem::take(&mut self.waiting);
         group.reset();
         (group.pc, group.encoding, group.length) = (step.pc, step.encoding, step.length);
@@ -232,10 +233,10 @@ impl Lower {
         group.target = extra.and_then(|extra| extra.target);
         group.given_target = group.target;
         // The only mode of the first group, or of one with a FORCE_PC, is that of its instruction.
-        group.takes_mode = group.control == Control::TrapReturn && (modes.0 > 0 || !first && force.is_none());
+        group.takes_mode = group.control == Control::TrapReturn && (modes > 0 || !first && force.is_none());
         // A reader takes the last of several for the one after the return.
         let alone = usize::from(first || force.is_some());
-        group.repeat_mode = Some(modes.1).filter(|_| group.takes_mode && modes.0 > alone);
+        group.repeat_mode = last.filter(|_| group.takes_mode && modes > alone);
         self.front(force, &mut group.front);
         self.body(step, batch, &mut group.body);
         self.events(&mut group.events);
@@ -274,8 +275,10 @@ impl Lower {
     /// Writes the modes.
     #[inline]
     fn events(&mut self, out: &mut Vec<u8>) {
-        move_to(out, &mut self.coming.events);
-        self.coming.modes = (0, 0);
+        for mode in self.coming.modes.drain(..) {
+            events::mode_change(mode, out, &self.layout);
+        }
+        self.coming.mode_shown = false;
     }
 
     /// Writes registers, walks, memory and bus.
@@ -446,6 +449,12 @@ impl Lower {
         // The next instruction says nothing about the one before.
         self.complete(None)?;
         self.expected = None;
+        let Coming { front, modes, mode_shown, .. } = &mut self.coming;
+        // The group of the next instruction is after the gap: it only repeats the last mode.
+        if !std::mem::replace(mode_shown, true) {
+            modes.iter().for_each(|&mode| Remark::Mode(mode).write(front, &self.layout));
+            modes.drain(..modes.len().saturating_sub(1));
+        }
         Remark::Gap(fields).write(&mut self.coming.front, &self.layout);
         Ok(())
     }
@@ -497,7 +506,11 @@ impl Sink for Lower {
     fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
         self.write_early()?;
-        let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events, .. } =
+        let mut events = Vec::new();
+        if !self.coming.mode_shown {
+            self.events(&mut events);
+        }
+        let Coming { front: mut rest, mut registers, mut walks, mut bus, .. } =
             std::mem::take(&mut self.coming);
         if ![&registers, &walks, &bus, &events].iter().all(|part| part.is_empty()) {
             Remark::Trailing.write(&mut rest, &self.layout);

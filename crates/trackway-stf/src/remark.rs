@@ -35,8 +35,11 @@ pub(crate) enum Remark<'a> {
     ModeUnknown,
     /// `flow only`, in the header: memory accesses and registers are not recorded.
     FlowOnly,
-    /// `ids WORD WORD WORD`: the words of PROCESS_ID_EXT from here on; in the header, of all of them.
+    /// `ids WORD WORD WORD`: the words of PROCESS_ID_EXT from here on; in the header, of all of them. A process or
+    /// thread that is not among them is not known from here on.
     Ids(Ids),
+    /// `mode NUMBER`: a change of mode before a gap, by the numbers of MODE_CHANGE.
+    Mode(u64),
     /// `note TEXT`: a comment that would read as a remark.
     Note(&'a [u8]),
 }
@@ -68,6 +71,7 @@ impl<'a> Remark<'a> {
         Some(match text.split_once(' ')? {
             ("gap", fields) => Remark::Gap(fields),
             ("ids", names) => Remark::Ids(Ids::read(names)?),
+            ("mode", number) => Remark::Mode(number.parse().ok()?),
             _ => return None,
         })
     }
@@ -78,6 +82,7 @@ impl<'a> Remark<'a> {
         match self {
             Remark::Gap(fields) => text.extend_from_slice(format!("gap {fields}").as_bytes()),
             Remark::Ids(ids) => text.extend_from_slice(format!("ids {}", ids.names()).as_bytes()),
+            Remark::Mode(number) => text.extend_from_slice(format!("mode {number}").as_bytes()),
             Remark::Note(note) => {
                 text.extend_from_slice(b"note ");
                 text.extend_from_slice(note);
@@ -208,6 +213,7 @@ mod tests {
             Remark::ModeUnknown,
             Remark::FlowOnly,
             Remark::Ids(ids),
+            Remark::Mode(3),
             Remark::Ids(ids.words(&Context { pid: Some(1), ..Context::default() }).1),
             Remark::Note(b"trackway: attempted"),
         ] {

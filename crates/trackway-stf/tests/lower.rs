@@ -209,6 +209,39 @@ fn classes_of_arm_come_back() {
     }
 }
 
+/// Levels come with their process, and stay before the gaps that they were before; the first instruction after a gap has
+/// the level once more.
+#[test]
+fn levels_and_processes_of_arm_keep_their_places() {
+    let events = "0x0 gap reason=overflow
+0x0 context privilege=el1 pid=0x7 tid=0x8
+0x0 gap reason=no-code from=0x1000
+0x0 context privilege=el0 pid=0x7 tid=0x8
+0x0 gap reason=no-code from=0x2000
+0x0 context privilege=el1
+0x0 gap reason=no-code from=0x3000
+0x0 context privilege=el0 pid=0x7 tid=0x8
+0x0 gap reason=no-code from=0x4000
+0x0 step pc=0x400000 encoding=0xd4000001 length=0x4 outcome=attempted
+0x0 trap kind=exception class=0x15 from=0x400000 to=0x800000 syscall=svc
+0x0 context privilege=el1 pid=0x7 tid=0x8
+0x0 step pc=0x800000 encoding=0xd503201f length=0x4 outcome=retired
+0x0 context privilege=el0 pid=0x7 tid=0x8
+0x0 gap reason=filtered";
+    let meta = || Meta::new(FormatId::new("ete"), Isa::A64);
+    let mut expected: Vec<_> = events.lines().map(|line| without_offset(line).to_string()).collect();
+    expected.insert(9, expected[7].clone());
+    // The level after a trap is in the trap's group, the ids in the next one.
+    expected.insert(13, "context pid=0x7 tid=0x8".into());
+    let found = again(events, meta());
+    // The words of the trap are not the matter here.
+    for (found, expected) in found.iter().zip(&expected).filter(|(_, line)| !line.starts_with("trap ")) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), expected.len());
+    legal(events, meta());
+}
+
 /// No id is written as 0.
 #[test]
 fn ids_over_32_bits_are_left_out() {

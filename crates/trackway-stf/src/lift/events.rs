@@ -3,7 +3,6 @@
 use trackway_core::*;
 
 use crate::fields::{Data, EventId};
-use crate::values::MODE_CHANGE;
 
 /// Mode changes of a group.
 #[derive(Clone, Debug, Default)]
@@ -43,11 +42,10 @@ impl Modes {
 }
 
 /// The level that a mode change leads to. Arm's are written with the same numbers.
-pub(super) fn privilege(isa: Isa, id: EventId, data: Data<'_>) -> Option<Privilege> {
+pub(super) fn privilege(isa: Isa, mode: u64) -> Option<Privilege> {
     const RISCV: [Privilege; 4] = [Privilege::U, Privilege::S, Privilege::H, Privilege::M];
     const ARM: [Privilege; 4] = [Privilege::El0, Privilege::El1, Privilege::El2, Privilege::El3];
     let levels = if is_arm(isa) { ARM } else { RISCV };
-    let mode = data.words().next().filter(|_| id.code == MODE_CHANGE)?;
     levels.get(usize::try_from(mode).ok()?).copied()
 }
 

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_isa::{Control, Recent, is_conditional, never_retires};
 
-use super::events::{Modes, is_fetch_fault, privilege, trap};
+use super::events::{Modes, is_arm, is_fetch_fault, privilege, trap};
 use super::filter::Filter;
 use crate::config::{Config, ID};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
 use crate::record::{Record, describe, descriptor};
 use crate::remark::{Ids, Remark, nop};
-use crate::values::{REG_PC, access, isa, reg_class, reg_role};
+use crate::values::{MODE_CHANGE, REG_PC, access, isa, reg_class, reg_role};
 
 /// Turns records into events. All state of lifting is here.
 #[derive(Clone, Debug)]
@@ -43,12 +43,14 @@ pub(crate) struct Lifter {
     modes: Modes,
     /// Remarks on this group.
     remarks: Remarks,
-    /// First event of this group in the batch.
+    /// First event of this group in the batch, or the first after a gap.
     pub(super) first_event: usize,
     /// The group is the first one, or has a FORCE_PC.
     pub(super) forced: bool,
     /// The words of PROCESS_ID_EXT, and the hardware thread.
     ids: Ids,
+    /// Process and thread of an Arm trace, which its contexts repeat: with a level come all ids that are known.
+    process: (Option<u64>, Option<u64>),
     pub(super) hw_thread: u32,
     /// Keeps the groups of one hardware thread.
     pub(super) filter: Option<Filter>,
@@ -76,6 +78,7 @@ pub(super) struct Inherited {
     next: Option<u64>,
     isa: Isa,
     ids: Ids,
+    process: (Option<u64>, Option<u64>),
     hw_thread: u32,
     forced: bool,
     in_header: bool,
@@ -103,6 +106,7 @@ impl Lifter {
             first_event: 0,
             forced: true,
             ids: header.ids.unwrap_or(config.process_id.into()),
+            process: (None, None),
             hw_thread: 0,
             filter: None,
             micro_ops: Vec::new(),
@@ -129,15 +133,15 @@ impl Lifter {
 
     /// The state for the next group.
     pub(super) fn inherited(&self) -> Inherited {
-        let Lifter { next, isa, ids, hw_thread, forced, in_header, .. } = *self;
-        Inherited { next, isa, ids, hw_thread, forced, in_header }
+        let Lifter { next, isa, ids, process, hw_thread, forced, in_header, .. } = *self;
+        Inherited { next, isa, ids, process, hw_thread, forced, in_header }
     }
 
     /// Continues from the state between two groups.
     pub(super) fn inherit(&mut self, state: Inherited) {
-        let Inherited { next, isa, ids, hw_thread, forced, in_header } = state;
+        let Inherited { next, isa, ids, process, hw_thread, forced, in_header } = state;
         (self.next, self.isa, self.ids, self.hw_thread) = (next, isa, ids, hw_thread);
-        (self.forced, self.in_header) = (forced, in_header);
+        (self.process, self.forced, self.in_header) = (process, forced, in_header);
         self.named_sizes.clear();
     }
 
@@ -163,6 +167,7 @@ impl Lifter {
     #[inline(always)]
     pub(crate) fn between_groups(&self, batch: &Batch) -> bool {
         !self.special
+            && self.changes.is_empty()
             && self.bus.is_none()
             && self.accesses.mem_start as usize == batch.mem.len()
             && self.accesses.regs_start as usize == batch.regs.len()
@@ -249,7 +254,7 @@ impl Lifter {
             batch.push_trap(offset, if values_unknown { unknown } else { trap });
         }
         if let Some((offset, privilege)) = after {
-            batch.push_context(offset, Context { privilege, ..Context::default() });
+            batch.push_context(offset, self.with_process(Context { privilege, ..Context::default() }));
         }
         self.next = self.target.take().or(next);
         (self.special, self.forced) = (false, false);
@@ -273,18 +278,21 @@ impl Lifter {
         for (offset, privilege) in before {
             self.change(offset, place, Context { privilege, ..Context::default() });
         }
+        self.put_changes(batch);
+        after
+    }
+
+    fn put_changes(&mut self, batch: &mut Batch) {
         // The last first, so that the places of the others stay.
         while let Some((offset, place, context)) = self.changes.pop() {
-            batch.contexts.push(context);
+            batch.contexts.push(self.with_process(context));
             let kind = EventKind::Context(batch.contexts.len() as u32 - 1);
             batch.events.insert(place.min(batch.events.len()), Event { offset, kind });
         }
-        after
     }
 
     /// Adds to the context changes of this group: to the last one, unless that has changed the same.
     fn change(&mut self, offset: u64, place: usize, change: Context) {
-        self.special = true;
         let ids =
             |context: &Context| context.hw_thread.or(context.pid).or(context.tid).or(context.asid).is_some();
         match self.changes.last_mut() {
@@ -301,6 +309,15 @@ impl Lifter {
                 }
             }
             _ => self.changes.push((offset, place, change)),
+        }
+    }
+
+    /// Adds the process to an Arm exception level.
+    fn with_process(&self, context: Context) -> Context {
+        let Context { privilege, pid, tid, .. } = context;
+        match privilege.is_some_and(Privilege::is_arm) && pid.or(tid).is_none() {
+            true => Context { pid: self.process.0, tid: self.process.1, ..context },
+            false => context,
         }
     }
 
@@ -338,7 +355,11 @@ impl Lifter {
                 if let (Some(n), Some(_)) = (self.ids.hw_thread(), &self.filter) {
                     self.hw_thread = words[n];
                 }
-                self.change(offset, batch.events.len(), self.ids.context(words));
+                let context = self.ids.context(words);
+                if is_arm(self.isa) {
+                    self.process = (context.pid, context.tid);
+                }
+                self.change(offset, batch.events.len(), context);
             }
             Record::Comment { text } if !self.in_header => self.comment(offset, text.0, batch),
             Record::InstReg { register } => {
@@ -419,7 +440,9 @@ impl Lifter {
     fn event(&mut self, offset: u64, id: EventId, data: Data<'_>, batch: &mut Batch) {
         self.special = true;
         if id.special {
-            self.modes.note(offset, privilege(self.isa, id, data), !self.traps.is_empty());
+            let mode = data.words().next().filter(|_| id.code == MODE_CHANGE);
+            let mode = mode.and_then(|mode| privilege(self.isa, mode));
+            self.modes.note(offset, mode, !self.traps.is_empty());
         } else {
             self.traps.push((offset, trap(self.isa, id, data, batch)));
         }
@@ -428,11 +451,22 @@ impl Lifter {
     /// A comment: a note, or a remark of ours.
     fn comment(&mut self, offset: u64, text: &[u8], batch: &mut Batch) {
         let note = match Remark::read(text) {
-            Some(Remark::Gap(fields)) => match batch.read_line(&format!("{offset:#x} gap {fields}")) {
-                Some(()) => return,
-                None => text,
-            },
-            Some(Remark::Ids(ids)) => return self.ids = ids,
+            Some(Remark::Gap(fields)) => {
+                self.put_changes(batch);
+                match batch.read_line(&format!("{offset:#x} gap {fields}")) {
+                    Some(()) => return self.first_event = batch.events.len(),
+                    None => text,
+                }
+            }
+            Some(Remark::Mode(mode)) => {
+                let privilege = privilege(self.isa, mode);
+                return self.change(offset, batch.events.len(), Context { privilege, ..Context::default() });
+            }
+            Some(Remark::Ids(ids)) => {
+                let (known, (pid, tid)) = (ids.context([0; 3]), self.process);
+                self.process = (known.pid.and(pid), known.tid.and(tid));
+                return self.ids = ids;
+            }
             Some(Remark::AddressUnknown) => return self.next = None,
             Some(Remark::Note(text)) => text,
             Some(remark) => {
@@ -470,7 +504,7 @@ impl Lifter {
             batch.push_trap(offset, Trap { from: self.next, ..trap });
         }
         if let Some((offset, privilege)) = after {
-            batch.push_context(offset, Context { privilege, ..Context::default() });
+            batch.push_context(offset, self.with_process(Context { privilege, ..Context::default() }));
         }
         if let Some(target) = self.target.take() {
             self.next = Some(target);

@@ -92,8 +92,10 @@ impl Lower {
             if self.waits && std::mem::take(&mut self.waiting.takes_mode) {
                 mode_change(mode, &mut self.waiting.events, &layout);
             } else {
-                mode_change(mode, &mut self.coming.events, &layout);
-                self.coming.modes = (self.coming.modes.0 + 1, mode);
+                if std::mem::take(&mut self.coming.mode_shown) {
+                    self.coming.modes.clear();
+                }
+                self.coming.modes.push(mode);
                 self.mode_at_start |= self.first_pc.is_none();
             }
             self.features |= features::EVENT;
@@ -123,16 +125,18 @@ impl Lower {
             *id = id.filter(|&id| u32::try_from(id).is_ok());
         }
         let (words, known) = order.words(&self.context);
-        if !changed || words.iter().all(Option::is_none) {
-            return;
-        }
-        if self.ids != Some(known) {
+        let any = words.iter().any(Option::is_some);
+        // With an Arm exception level the ids before it may be forgotten, which a reader cannot know otherwise.
+        if self.ids != Some(known) && (any && changed || self.ids.is_some()) {
             if self.ids.is_none() && self.early.is_some() {
                 self.header_ids = Some(known);
             } else {
                 Remark::Ids(known).write(&mut self.coming.front, &self.layout);
             }
             self.ids = Some(known);
+        }
+        if !any || !changed {
+            return;
         }
         let words = words.map(|word| word.map_or(0, |word| word as u32));
         let ids = known.context(words);
