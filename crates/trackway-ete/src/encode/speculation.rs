@@ -56,6 +56,7 @@ impl Unit {
         if self.tracing && !self.lost {
             self.settle();
             self.commit_all();
+            self.packer.flush();
             self.checkpoint();
         }
     }
