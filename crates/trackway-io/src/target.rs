@@ -264,9 +264,9 @@ fn empty_folder(path: &Path) {
     let _ = fs::remove_dir(path);
 }
 
-/// True for what a rename would destroy: devices, pipes, sockets, and names of open files.
+/// True for what a rename would destroy: devices, pipes, sockets, and names of open files. `/dev/shm` has plain files.
 fn is_direct(path: &Path) -> bool {
-    path.starts_with("/dev")
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
         || path.starts_with("/proc")
         || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -124,6 +124,23 @@ fn links_are_followed_and_the_mode_is_kept() {
     assert_eq!(fs::metadata(&link).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
+/// The memory that looks like a folder of devices has plain files, which appear whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn shared_memory_holds_plain_files() {
+    let path = std::path::PathBuf::from(format!("/dev/shm/trackway-target-{}", std::process::id()));
+    let target = Target::new(&path);
+    assert!(!target.is_stream() && Target::new("/dev/shm/../null").is_stream());
+    if !std::path::Path::new("/dev/shm").is_dir() {
+        return;
+    }
+    write(&target, "whole");
+    assert!(target.staged().is_some() && !path.exists());
+    target.commit().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+    fs::remove_file(&path).unwrap();
+}
+
 #[cfg(unix)]
 #[test]
 fn devices_and_pipes_are_written_directly() {
