@@ -67,7 +67,9 @@ impl Checker {
                     && !may_follow(&group, before, context)
                 {
                     let word = group.record.iword;
-                    self.report(&CONTEXT_CAUSE, || format!("{word:#010x} does not change what it changes"));
+                    self.report(&CONTEXT_CAUSE, || {
+                        format!("the Context changes what {word:#010x} cannot change")
+                    });
                 }
                 let wrote = self.group.is_some_and(|group| group.tracked.is_some() && !group.record.trap);
                 if wrote && self.since.trap.is_none() && self.since.context.is_none() && before == context {
