@@ -206,6 +206,31 @@ fn another_program_is_refused() {
     }
 }
 
+/// An implicit exception omits the handler's address: without a trap vector the reason is said in words.
+#[test]
+fn a_handler_that_nothing_names_is_said() {
+    let folder = Folder::new("vector");
+    let path = folder.0.join("a.etrace");
+    let mut batch = steps();
+    batch.push(0, EventKind::Step(Step { outcome: Outcome::Attempted, ..Step::new(0x400a, 0x0000_0073, 4) }));
+    let call =
+        Trap { cause: Some(8), from: Some(0x400a), to: Some(0x8000), ..Trap::new(TrapKind::Exception) };
+    batch.push_trap(0, call);
+    batch.push(0, EventKind::Step(Step::new(0x8000, 0x0001, 2)));
+    batch.push(0, EventKind::Step(Step::new(0x8002, 0x0001, 2)));
+    let vector = "[[trap_vector]]\nbase = 0x8000\n";
+    let toml = format!("iaddress_width = 64\noptions = ['implicit_exception']\n{vector}");
+    write(&path, &batch, &toml, &[]).unwrap();
+    let found = lines(&mut *open_file(&path, &[]).unwrap());
+    assert!(found.iter().any(|line| line.contains("run start=0x8000")), "{found:?}");
+    let beside = folder.0.join("a.etrace.toml");
+    let mut settings: toml::Table = std::fs::read_to_string(&beside).unwrap().parse().unwrap();
+    settings.insert("trap_vector".into(), toml::Value::Array(Vec::new()));
+    std::fs::write(&beside, settings.to_string()).unwrap();
+    let found = lines(&mut *open_file(&path, &[]).unwrap());
+    assert!(found.iter().any(|line| line.contains("no trap vector for cause 8")), "{found:?}");
+}
+
 /// The same packets with another program: it contradicts them.
 #[test]
 fn check_follows_the_program() {

@@ -151,6 +151,7 @@ impl Decoder {
         let Some(part) = self.parts.next_part()? else { return Ok(false) };
         if std::mem::take(&mut self.lost) {
             self.lifter.start_at(part.start_pc);
+            self.lifter.process = (None, None);
             self.layout = self.settled;
         }
         self.part = Some(Box::new(part));

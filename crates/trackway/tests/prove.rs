@@ -90,7 +90,13 @@ fn a_writer_that_loses_events_is_caught() {
 
 /// The run with holes: stretches of events replaced by a gap.
 fn with_holes(run: &Run, random: &mut SplitMix64) -> Run {
-    let reasons = [GapReason::Overflow, GapReason::Filtered, GapReason::LostSync, GapReason::Unexplained];
+    let reasons = [
+        GapReason::Overflow,
+        GapReason::Discarded,
+        GapReason::Filtered,
+        GapReason::LostSync,
+        GapReason::Unexplained,
+    ];
     let mut left = 20 + random.below(400);
     let mut hole = 0;
     run.with(|batch| {
@@ -111,7 +117,7 @@ fn with_holes(run: &Run, random: &mut SplitMix64) -> Run {
         // A gap at the end of the batch stands for the holes in it, one in the middle for each.
         if !gaps.is_empty() {
             let kept = out.events.len();
-            let reason = reasons[random.below(4) as usize];
+            let reason = reasons[random.below(reasons.len() as u64) as usize];
             out.push_gap(0, Gap::new(reason));
             let place = gaps[0].min(kept);
             out.events[place..].rotate_right(1);

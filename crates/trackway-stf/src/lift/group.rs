@@ -50,7 +50,7 @@ pub(crate) struct Lifter {
     /// The words of PROCESS_ID_EXT, and the hardware thread.
     ids: Ids,
     /// Process and thread of an Arm trace, which its contexts repeat: with a level come all ids that are known.
-    process: (Option<u64>, Option<u64>),
+    pub(super) process: (Option<u64>, Option<u64>),
     pub(super) hw_thread: u32,
     /// Keeps the groups of one hardware thread.
     pub(super) filter: Option<Filter>,
