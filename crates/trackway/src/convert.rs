@@ -112,10 +112,13 @@ fn add_proof(
     if !done || conversion.count == 0 {
         return Ok(());
     }
+    // A copy is read with the program that its original needs.
+    let copied = conversion.outputs.iter().all(|output| output.ledger.is_none());
+    let program = if copied { trace.program().clone() } else { trace.program_of_output() };
     let reading = Options {
         formats: trace.formats().to_vec(),
         format: Some(into.id()),
-        program: trace.program_of_output(),
+        program,
         threads: trace.threads(),
         ..Options::default()
     };

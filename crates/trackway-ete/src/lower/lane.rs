@@ -437,7 +437,7 @@ impl Lane {
     fn gap(&mut self, gap: &Gap) {
         self.settle_open();
         if matches!(gap.reason, GapReason::Overflow | GapReason::Discarded) {
-            // What the source has before the gap happened: nothing of it is discarded.
+            // All that the source has before the gap happened: nothing of it is discarded.
             self.unit.commit();
         }
         self.unit.note_gap(gap.reason);
