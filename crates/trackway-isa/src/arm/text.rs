@@ -16,8 +16,8 @@ pub struct Text {
     a64: Option<Capstone>,
     a32: Option<Capstone>,
     t32: Option<Capstone>,
-    /// Names of A64 instructions by the bits that decide them.
-    names: HashMap<u32, Cow<'static, str>>,
+    /// Names of A64 instructions by what decides them.
+    names: HashMap<u64, Cow<'static, str>>,
 }
 
 impl std::fmt::Debug for Text {
@@ -57,14 +57,14 @@ impl Text {
 
     /// The name of one instruction, as [`Text::text`] writes it.
     pub fn mnemonic(&mut self, isa: Isa, encoding: u32) -> Cow<'static, str> {
-        let Some(mask) = name_bits(encoding).filter(|_| isa == Isa::A64) else {
+        let Some(key) = name_key(encoding).filter(|_| isa == Isa::A64) else {
             return self.first_word(isa, encoding);
         };
-        if let Some(name) = self.names.get(&(encoding & mask)) {
+        if let Some(name) = self.names.get(&key) {
             return name.clone();
         }
         let name = self.first_word(isa, encoding);
-        self.names.insert(encoding & mask, name.clone());
+        self.names.insert(key, name.clone());
         name
     }
 
@@ -103,25 +103,56 @@ impl Text {
     }
 }
 
-/// The bits that decide the name of an A64 instruction, for the frequent ones whose operands never change it.
-fn name_bits(word: u32) -> Option<u32> {
-    const ROWS: [(u32, u32, u32); 7] = [
+/// What decides the name of an A64 instruction, for the frequent ones: its bits but for operands, and the facts about
+/// operands that make it an alias.
+fn name_key(word: u32) -> Option<u64> {
+    const ROWS: [(u32, u32, u32); 15] = [
         // Class by mask and value, and the bits of the name: branches, conditional ones, CBZ and TBZ,
         (0x7c00_0000, 0x1400_0000, 0xfc00_0000),
         (0xff00_0000, 0x5400_0000, 0xff00_001f),
         (0x7c00_0000, 0x3400_0000, 0x7f00_0000),
-        // ADR and ADRP, literal loads, pairs, loads and stores with an unsigned offset.
+        // ADR and ADRP, literal loads, pairs, loads and stores with an unsigned offset,
         (0x1f00_0000, 0x1000_0000, 0x9f00_0000),
         (0x3b00_0000, 0x1800_0000, 0xff00_0000),
         (0x3a00_0000, 0x2800_0000, 0xffc0_0000),
         (0x3b00_0000, 0x3900_0000, 0xffc0_0000),
+        // with a signed one, with a register,
+        (0x3b20_0000, 0x3800_0000, 0xffe0_0c00),
+        (0x3b20_0c00, 0x3820_0800, 0xffe0_ec00),
+        // additions of an immediate and of registers, logical ones of registers, CSEL, CCMP.
+        (0x1f80_0000, 0x1100_0000, 0xffc0_0000),
+        (0x1f20_0000, 0x0b00_0000, 0xffe0_8000),
+        (0x1f20_0000, 0x0b20_0000, 0xffe0_fc00),
+        (0x1f00_0000, 0x0a00_0000, 0xffe0_8000),
+        (0x1fe0_0000, 0x1a80_0000, 0xffe0_0c00),
+        (0x1fe0_0000, 0x1a40_0000, 0xffe0_0c10),
     ];
-    // Some pairs that name a register twice are not instructions.
-    let [first, base, second] = [word & 31, word >> 5 & 31, word >> 10 & 31];
-    if word & 0x3a00_0000 == 0x2800_0000 && (first == second || first == base || second == base) {
+    let [first, base, second, third] = [0, 5, 10, 16].map(|place| word >> place & 31);
+    // Some pairs and written bases that name a register twice are not instructions; hints have names of their own.
+    let is_pair = word & 0x3a00_0000 == 0x2800_0000;
+    let is_load = word & 0x3b00_0000 == 0x3800_0000;
+    if is_pair && (first == second || second == base) || (is_pair || is_load) && first == base {
         return None;
     }
-    ROWS.iter().find(|(mask, value, _)| word & mask == *value).map(|(_, _, name)| *name)
+    if is_load && word & 0xffc0_0000 == 0xf880_0000 {
+        return None;
+    }
+    let (_, value, bits) = ROWS.iter().find(|(mask, value, _)| word & mask == *value)?;
+    let facts = match value >> 24 {
+        0x0a | 0x0b | 0x11 | 0x1a => [
+            first == 31,
+            base == 31,
+            third == 31,
+            base == third,
+            // No shift, no immediate, and the conditions that are always true.
+            word >> 10 & 63 == 0,
+            word >> 10 & 0xfff == 0,
+            word >> 13 & 7 == 7,
+        ],
+        _ => [false; 7],
+    };
+    let facts = facts.iter().fold(0, |all, fact| all << 1 | u64::from(*fact));
+    Some(u64::from(word & bits) | facts << 32)
 }
 
 /// STGP, which capstone does not know, in capstone's manner.
@@ -160,10 +191,45 @@ mod tests {
         let mut kept = 0;
         for _ in 0..200_000 {
             let word = random.next_u64() as u32;
-            kept += u32::from(name_bits(word).is_some());
+            kept += u32::from(name_key(word).is_some());
             assert_eq!(text.mnemonic(Isa::A64, word), text.first_word(Isa::A64, word), "{word:#x}");
         }
         assert!(kept > 20_000);
+    }
+
+    #[test]
+    fn aliases_are_kept_apart() {
+        let mut random = SplitMix64(8);
+        let mut text = Text::default();
+        // Additions, logical operations, conditional selections and loads, with operands that aliases ask for.
+        let classes = [
+            0x1100_0000,
+            0x0b00_0000,
+            0x0b20_0000,
+            0x0a00_0000,
+            0x1a80_0000,
+            0x1a40_0000,
+            0x3800_0000,
+            0x3820_0800,
+        ];
+        for round in 0..60_000 {
+            let class: u32 = classes[round % classes.len()];
+            let fixed = if class >> 24 == 0x38 { 0x3b20_0000 } else { 0x1f20_0000 };
+            let mut word = random.next_u64() as u32 & !fixed | class;
+            for (place, width) in [(0, 5), (5, 5), (16, 5), (10, 6), (10, 12), (22, 1), (12, 4)] {
+                let mask = ((1 << width) - 1) << place;
+                match random.below(5) {
+                    0 => word |= mask & !fixed,
+                    1 => word &= !mask | fixed,
+                    _ => {}
+                }
+            }
+            if random.below(3) == 0 {
+                word = word & !(31 << 16) | (word >> 5 & 31) << 16;
+            }
+            let name = text.mnemonic(Isa::A64, word);
+            assert_eq!(name, text.first_word(Isa::A64, word), "{word:#x}");
+        }
     }
 
     #[test]

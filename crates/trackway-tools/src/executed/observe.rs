@@ -48,7 +48,7 @@ pub(super) struct Caches {
 }
 
 /// Blocks of runs. Large programs take turns with tens of thousands of runs.
-type Runs = Recent<SpaceRun, Option<Box<[BlockId]>>, 16384>;
+type Runs = Recent<SpaceRun, Option<Box<[BlockId]>>, 65536>;
 
 /// Runs with the same key are the same blocks, if they begin and end with blocks.
 #[derive(Debug, PartialEq)]
