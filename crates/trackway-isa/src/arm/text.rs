@@ -16,7 +16,7 @@ pub struct Text {
     a64: Option<Capstone>,
     a32: Option<Capstone>,
     t32: Option<Capstone>,
-    /// Names of A64 instructions by what decides them.
+    /// Names of A64 instructions by their keys.
     names: HashMap<u64, Cow<'static, str>>,
 }
 
@@ -103,7 +103,7 @@ impl Text {
     }
 }
 
-/// What decides the name of an A64 instruction, for the frequent ones: its bits but for operands, and the facts about
+/// A key of the name of an A64 instruction, for the frequent ones: its bits but for operands, and the facts about
 /// operands that make it an alias.
 fn name_key(word: u32) -> Option<u64> {
     const ROWS: [(u32, u32, u32); 15] = [
