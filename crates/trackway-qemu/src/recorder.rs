@@ -226,7 +226,7 @@ impl Recorder {
             return self.go_on();
         }
         // Looked at first: what was sent until then is waiting to be received.
-        let ended = self.has_ended() && self.session.as_ref().is_none_or(|session| !session.is_busy());
+        let ended = self.has_ended() && self.session.as_ref().is_none_or(Session::is_over);
         let wait = if ended { Duration::ZERO } else { WAIT };
         let received = self.session.as_ref().and_then(|session| session.receive(wait));
         self.idle = received.is_none();

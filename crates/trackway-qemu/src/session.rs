@@ -1,7 +1,8 @@
 //! The receiving end: a socket that every process of the guest connects to, and the files of their buffers.
 
 use std::fs;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -74,8 +75,26 @@ impl Session {
         self.receiver.recv_timeout(wait).ok()
     }
 
+    /// True once no process is connected or about to be, for a guest that has ended: all that it sent can be
+    /// received at once.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.is_busy() && {
+            self.accept_all();
+            !self.is_busy()
+        }
+    }
+
+    /// Waits until all connections so far are accepted: a short program may have ended before its own was.
+    fn accept_all(&self) {
+        // They are accepted in order, and this one is closed when it is its turn.
+        if let Ok(mut own) = UnixStream::connect(self.folder.join("socket")) {
+            let _ = own.shutdown(Shutdown::Write);
+            let _ = own.read(&mut [0]);
+        }
+    }
+
     /// True while a process is connected, or is about to be.
-    pub(crate) fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         if self.shared.connected.load(Relaxed) > 0 {
             return true;
         }
@@ -172,4 +191,25 @@ fn left(folder: &Path, pid: u32) -> Vec<Frame> {
         let _ = fs::remove_file(entry.path());
     }
     frames
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// The frame of a process that has ended before its connection was accepted is received.
+    #[test]
+    fn short_processes_are_waited_for() {
+        let header = [u32::from_le_bytes(*b"TWQ1"), 0, 7, 0, 0, 0, 0, 0];
+        let hello: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for _ in 0..100 {
+            let session = Session::new().unwrap();
+            UnixStream::connect(session.folder().join("socket")).unwrap().write_all(&hello).unwrap();
+            while !session.is_over() {}
+            assert!(matches!(session.receive(Duration::ZERO), Some(Received::Frame(_))));
+            assert!(matches!(session.receive(Duration::ZERO), Some(Received::Ended(7))));
+        }
+    }
 }
