@@ -145,8 +145,6 @@ struct Group {
     trailing: bool,
     /// Content records of the current bus access.
     bus_words: Option<u32>,
-    /// It has no record yet.
-    is_empty: bool,
 }
 
 impl<'r> Checker<'r> {
@@ -218,24 +216,8 @@ impl<'r> Checker<'r> {
         self.body[usize::from(descriptor)] > 0
     }
 
-    #[inline(always)]
     fn record(&mut self, offset: u64, record: &Record<'_>) {
         self.offset = offset;
-        let plain = match *record {
-            Record::InstOpcode16 { opcode } => self.plain_instruction(opcode.into(), 2),
-            Record::InstOpcode32 { opcode } => self.plain_instruction(opcode, 4),
-            _ => false,
-        };
-        if plain {
-            self.body[usize::from(record.descriptor())] += 1;
-            self.item += 1;
-            return;
-        }
-        self.any_record(record);
-    }
-
-    #[inline(never)]
-    fn any_record(&mut self, record: &Record<'_>) {
         if self.ended {
             self.found(&RESERVE_END_LAST, format!("{} follows it", record.name()));
         }
@@ -244,7 +226,6 @@ impl<'r> Checker<'r> {
             self.header_record(record);
             self.header[descriptor] += 1;
         } else {
-            self.group.is_empty = false;
             self.body_record(record);
             self.body[descriptor] += 1;
         }

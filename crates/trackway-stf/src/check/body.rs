@@ -280,24 +280,8 @@ impl Checker<'_> {
         let next = self.pc.map(|pc| pc.wrapping_add(width.into()));
         self.pc = self.group.event_target.or(self.group.target).or(next);
         let accesses = std::mem::take(&mut self.group.accesses);
-        self.group = Group { accesses, is_empty: true, ..Group::default() };
+        self.group = Group { accesses, ..Group::default() };
         self.markers += 1;
-    }
-
-    /// Takes an instruction that is alone in its group, neither jumps nor traps, and accesses no memory. False, and nothing
-    /// has changed, for all others: see [`instruction`](Self::instruction).
-    #[inline]
-    pub(super) fn plain_instruction(&mut self, opcode: u32, width: u8) -> bool {
-        if !self.group.is_empty || self.ended || self.returned || self.no_target.is_some() {
-            return false;
-        }
-        let plain = self.encoded(opcode).plain == width;
-        if plain {
-            self.explained = false;
-            self.pc = self.pc.map(|pc| pc.wrapping_add(width.into()));
-            self.markers += 1;
-        }
-        plain
     }
 }
 

@@ -31,8 +31,6 @@ pub(super) struct Encoded {
     memory: Option<Memory>,
     /// Any access is allowed.
     any_allowed: bool,
-    /// Length of a known instruction that only continues with the next one; 0 for others.
-    pub(super) plain: u8,
 }
 
 impl Encoded {
@@ -40,16 +38,10 @@ impl Encoded {
         let is_riscv = matches!(isa, Isa::Rv32 | Isa::Rv64);
         let op = if is_riscv { riscv::decode(isa, opcode).map(|inst| inst.op) } else { None };
         let class = op.map(Op::class);
-        let control = flow(isa, 0, opcode).control;
-        let memory = class.and_then(Class::memory);
-        let is_plain = control == Control::Sequential
-            && memory.is_none()
-            && class.is_some_and(|class| !is_vector(class));
         Encoded {
-            control,
+            control: flow(isa, 0, opcode).control,
             class,
-            memory,
-            plain: if is_plain { length(opcode) } else { 0 },
+            memory: class.and_then(Class::memory),
             // Cache operations may have the block that they act on.
             any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
         }
@@ -57,7 +49,6 @@ impl Encoded {
 }
 
 impl Checker<'_> {
-    #[inline]
     pub(super) fn encoded(&mut self, opcode: u32) -> Encoded {
         let isa = self.isa;
         *self.encodings.get(u64::from(opcode) | (isa as u64) << 32, || Encoded::new(isa, opcode))
@@ -68,7 +59,7 @@ impl Checker<'_> {
         if !matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
             return;
         }
-        let wanted = length(opcode);
+        let wanted = if opcode & 3 == 3 { 4 } else { 2 };
         if wanted != width {
             let bits = 8 * u32::from(wanted);
             self.found(&OPCODE_WIDTH, format!("{opcode:#x} is a {bits}-bit instruction"));
@@ -205,11 +196,6 @@ impl Checker<'_> {
             || !control.retires()
             || matches!(control, Control::TrapReturn | Control::Wait);
     }
-}
-
-/// Length of a RISC-V instruction in bytes.
-const fn length(opcode: u32) -> u8 {
-    if opcode & 3 == 3 { 4 } else { 2 }
 }
 
 const fn is_vector(class: Class) -> bool {
