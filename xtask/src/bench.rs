@@ -18,6 +18,9 @@ how many times as fast ours is as the peer or limit beside it (goal: *at least*)
 (goal: *at most*). Rates of two runs on a shared machine differ by up to a third; ratios of one run differ by less.
 ";
 
+/// Begins the end of the page, which is written by hand and kept.
+const BY_HAND: &str = "\n## Instructions, by callgrind";
+
 /// Runs the jobs named, or all of them.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let write = arguments.iter().any(|argument| argument == "--write");
@@ -33,7 +36,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     println!("{table}");
     if write {
         let path = tree::root().join("docs/benchmarks.md");
-        let text = format!("{HEAD}\n{}\n{table}", machine());
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let by_hand = before.find(BY_HAND).map_or("", |at| &before[at..]);
+        let text = format!("{HEAD}\n{}\n{table}{by_hand}", machine());
         std::fs::write(path, text).map_err(|error| error.to_string())?;
     }
     Ok(())

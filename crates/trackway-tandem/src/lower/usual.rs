@@ -214,7 +214,7 @@ mod tests {
         let load = MemAccess::read(0x2000, 8, Value::Word(7));
         let store = MemAccess::write(0x2000, 8, Value::Word(7));
         // addi, ld, sd, beq, c.j, ret; then csrrw and mret, and a load whose register has another value.
-        let cases: [(u32, u8, Option<RegAccess>, Option<MemAccess>, bool); 9] = [
+        let cases = [
             (0x0015_8593, 4, Some(a1(7)), None, true),
             (0x0005_b583, 4, Some(a1(7)), Some(load), true),
             (0x00b5_3023, 4, Some(register(RegRole::Source, 11, 7)), Some(store), true),

@@ -85,18 +85,19 @@ impl Walker {
         let mut piece = (out.events.len(), bits, count);
         while count >= 2 && blocks < MOST_BLOCKS {
             // After a piece another branch must follow.
-            if count > BRANCHES && piece.2 == count && blocks == 0 {
-                if let Some(known) = self.pieces.get(start, bits, code) {
-                    let runs = known.runs(offset);
-                    if out.events.len() + runs.len() <= Batch::FULL {
-                        out.events.extend(runs);
-                        instructions += known.instructions;
-                        past = Some((known.last, Control::Branch));
-                        (bits, count, start) = (bits >> BRANCHES, count - BRANCHES, known.next);
-                        (lo, piece) = (start, (out.events.len(), bits, count));
-                        continue;
-                    }
-                }
+            if count > BRANCHES
+                && piece.2 == count
+                && blocks == 0
+                && let Some(known) = self.pieces.get(start, bits, code)
+                && let runs = known.runs(offset)
+                && out.events.len() + runs.len() <= Batch::FULL
+            {
+                out.events.extend(runs);
+                instructions += known.instructions;
+                past = Some((known.last, Control::Branch));
+                (bits, count, start) = (bits >> BRANCHES, count - BRANCHES, known.next);
+                (lo, piece) = (start, (out.events.len(), bits, count));
+                continue;
             }
             let Some(near) = self.cursor.near(start) else { break };
             let is_branch = near.control() == Control::Branch;
