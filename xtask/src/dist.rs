@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Outcome, tree};
+use crate::process::{command, copy, copy_all, every_file, make_folder, output, shell, text, write};
+use crate::{Outcome, program, tree};
 
 /// A machine that binaries are made for.
 struct Target {
@@ -111,8 +112,7 @@ fn build(target: &Target, zig: &Path) -> Outcome {
 
 /// Manual pages and completions, made by the program of this machine.
 fn pages() -> Result<PathBuf, String> {
-    crate::cargo("the program", "build --locked --profile test -p trackway-cli", &[])?;
-    let program = text(&crate::target().join("debug/trackway"));
+    let program = text(&program()?);
     let share = folder().join("share");
     let _ = fs::remove_dir_all(&share);
     let man = share.join("man/man1");
@@ -120,7 +120,7 @@ fn pages() -> Result<PathBuf, String> {
     let main = output(&program, &["man"])?;
     write(&man.join("trackway.1"), main.as_bytes())?;
     let help = output(&program, &["help"])?;
-    for name in commands(&help) {
+    for name in crate::site::commands(&help) {
         if let Ok(page) = output(&program, &["man", name]) {
             write(&man.join(format!("trackway-{name}.1")), page.as_bytes())?;
         }
@@ -133,17 +133,6 @@ fn pages() -> Result<PathBuf, String> {
         write(&share.join(file), output(&program, &["completions", shell])?.as_bytes())?;
     }
     Ok(share)
-}
-
-/// Names of commands in the program's help.
-fn commands(help: &str) -> Vec<&str> {
-    let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    listed
-        .take_while(|line| line.starts_with("  "))
-        .filter(|line| !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help")
-        .collect()
 }
 
 /// The tree of files as it is installed: `bin`, `lib`, `share`.
@@ -220,66 +209,4 @@ fn sums(files: &[PathBuf]) -> Result<String, String> {
         files.iter().map(|path| text(Path::new(path.file_name().unwrap_or_default()))).collect();
     let script = format!("sha256sum {} | tee SHA256SUMS", names.join(" "));
     shell(&script, &folder())
-}
-
-fn every_file(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for path in tree::entries(folder) {
-        if path.is_dir() { found.extend(every_file(&path)) } else { found.push(path) }
-    }
-    found
-}
-
-fn copy_all(from: &Path, to: &Path) -> Outcome {
-    every_file(from).iter().try_for_each(|path| {
-        let inside = path.strip_prefix(from).map_err(|error| error.to_string())?;
-        copy(path, &to.join(inside))
-    })
-}
-
-fn copy(from: &Path, to: &Path) -> Outcome {
-    make_folder(to.parent().unwrap_or(to))?;
-    fs::copy(from, to).map(drop).map_err(|error| format!("{}: {error}", from.display()))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Outcome {
-    make_folder(path.parent().unwrap_or(path))?;
-    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn make_folder(path: &Path) -> Outcome {
-    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn shell(script: &str, folder: &Path) -> Result<String, String> {
-    ended(Command::new("sh").args(["-c", script]).current_dir(folder), script)
-}
-
-fn command(program: &str, arguments: &[&str]) -> Outcome {
-    output(program, arguments).map(drop)
-}
-
-fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
-    ended(Command::new(program).args(arguments), &format!("{program} {}", arguments.join(" ")))
-}
-
-fn ended(command: &mut Command, name: &str) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn commands_are_found_in_the_help() {
-        let help = "Usage: x\n\nCommands:\n  info    Show\n          more\n  dump    List\n  help    Help\n\nOptions:\n  -q\n";
-        assert_eq!(super::commands(help), ["info", "dump"]);
-    }
 }

@@ -6,8 +6,12 @@ mod cycles;
 mod dist;
 mod layers;
 mod links;
+mod package;
 mod peers;
+mod process;
+mod site;
 mod skips;
+mod soak;
 mod tokens;
 mod tree;
 mod unused;
@@ -23,6 +27,9 @@ cargo xtask words [--lower]         phrases and counts of words; --lower takes o
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
 cargo xtask dist [TARGET…]          release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup)
+cargo xtask package                 packs the crates and installs the program from them into an empty folder
+cargo xtask site                    the documentation as a site in target/site (mdBook, installed where it is missing)
+cargo xtask soak [SECS] [SEED]      every command on every trace, with little memory, killed at random
 cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
 
 /// The error, as one message.
@@ -40,6 +47,9 @@ fn main() -> ExitCode {
         Some("console") => console(rest.iter().any(|argument| argument == "--write")),
         Some("bench") => bench::run(rest),
         Some("dist") => dist::run(rest),
+        Some("package") => package::run(),
+        Some("site") => site::run(),
+        Some("soak") => soak::run(rest),
         Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
         _ => {
             eprintln!("{USAGE}");
@@ -131,8 +141,14 @@ fn examples(package: &str) -> Outcome {
 
 /// Console blocks of pages.
 fn console(write: bool) -> Outcome {
-    cargo("the program", "build --locked --profile test -p trackway-cli", &[])?;
+    program()?;
     report("console", &console::check(&target().join("debug"), write))
+}
+
+/// The program as the tests use it.
+fn program() -> Result<std::path::PathBuf, String> {
+    cargo("the program", "build --locked --profile test -p trackway-cli", &[])?;
+    Ok(target().join("debug/trackway"))
 }
 
 /// Prints the problems that a check found.
