@@ -9,17 +9,28 @@ use crate::process::{command, copy, copy_all, every_file, output, text, write};
 use crate::{Outcome, program, target, tree};
 
 /// Version that is installed where there is none.
-const MDBOOK: &str = "mdbook@0.5";
+const MDBOOK: &str = "mdbook@^0.5";
 
 /// Pages of the root, in the order of the site.
 const ROOT: [&str; 4] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+
+/// Files elsewhere in the repository that pages link to.
+const LINKED: [&str; 7] = [
+    "plugin/qemu/README.md",
+    "plugin/qemu/STREAM.md",
+    "plugin/qemu/LICENSE",
+    "programs/riscv/README.md",
+    "crates/trackway-capi/include/trackway.h",
+    "crates/trackway-capi/include/trackway.svh",
+    "crates/trackway/examples/own_format.rs",
+];
 
 /// Builds the site and checks that its links lead somewhere.
 pub(crate) fn run() -> Outcome {
     let folder = target().join("site");
     let _ = std::fs::remove_dir_all(&folder);
     let source = folder.join("src");
-    for name in ROOT {
+    for name in ROOT.iter().chain(&LINKED) {
         copy(&tree::root().join(name), &source.join(name))?;
     }
     copy_all(&tree::root().join("docs"), &source.join("docs"))?;
@@ -35,10 +46,11 @@ pub(crate) fn run() -> Outcome {
         format_page(&program, "Rules", &["check", "--rules"], "text")?.as_bytes(),
     )?;
     for part in ["formats", "spec-readings", "design"] {
-        write(&source.join("docs").join(part).join("README.md"), listing(&source, part).as_bytes())?;
+        write(&source.join("docs").join(part).join("index.md"), listing(&source, part).as_bytes())?;
     }
     write(&source.join("SUMMARY.md"), summary(&source).as_bytes())?;
-    let book = "[book]\ntitle = \"Trackway\"\nlanguage = \"en\"\n\n[output.html]\nno-section-label = true\n";
+    // Its preprocessors would call every README index, and not the links to it.
+    let book = "[build]\nuse-default-preprocessors = false\n\n[book]\ntitle = \"Trackway\"\nlanguage = \"en\"\n\n[output.html]\nno-section-label = true\n";
     write(&folder.join("book.toml"), book.as_bytes())?;
     command(&mdbook()?, &["build", &text(&folder)])?;
     let problems = broken_links(&folder.join("book"));
@@ -85,7 +97,7 @@ fn command_page(program: &str) -> Result<String, String> {
 /// Names of formats in the topic `formats`: each begins a block, `NAME: TITLE`.
 fn formats(topic: &str) -> Vec<(&str, &str)> {
     let heads = topic.lines().skip(1).filter(|line| !line.starts_with(' '));
-    heads.filter_map(|line| line.split_once(": ")).collect()
+    heads.filter_map(|line| line.split_once(": ")).filter(|(name, _)| !name.contains(' ')).collect()
 }
 
 /// The answer of a command for every format.
@@ -131,12 +143,16 @@ fn summary(source: &Path) -> String {
         let pages = files.iter().filter(|path| path.extension().is_some_and(|found| found == "md"));
         pages.map(|path| path.strip_prefix(source).unwrap_or(path).display().to_string()).collect()
     };
+    let pages = |names: &[&str]| {
+        names.iter().filter(|name| name.ends_with(".md")).map(|name| name.to_string()).collect()
+    };
     part("Guide", inside("docs"));
     part("Formats", inside("docs/formats"));
     part("Reference", inside("reference"));
     part("Readings of the specifications", inside("docs/spec-readings"));
     part("Design", inside("docs/design"));
-    part("Project", ROOT[1..].iter().map(|name| name.to_string()).collect());
+    part("Project", pages(&ROOT[1..]));
+    part("Parts", pages(&LINKED));
     text
 }
 
@@ -151,7 +167,7 @@ fn broken_links(book: &Path) -> Vec<String> {
         let text = std::fs::read_to_string(page).unwrap_or_default();
         for link in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
             let file = link.split('#').next().unwrap_or_default();
-            if file.is_empty() || file.contains(':') {
+            if file.is_empty() || file == "/" || file.contains(':') {
                 continue;
             }
             let to = page.parent().unwrap_or(book).join(file);
@@ -176,7 +192,8 @@ mod tests {
 
     #[test]
     fn formats_are_found_in_their_topic() {
-        let topic = "Formats: names\n\nstf: STF, simple\n  rules: 3\n\nete: ETE\n";
+        let topic =
+            "Formats: names\n\nstf: STF, simple\n  rules: 3\n\nete: ETE\n\nOthers need a program: name it\n";
         assert_eq!(formats(topic), [("stf", "STF, simple"), ("ete", "ETE")]);
     }
 
