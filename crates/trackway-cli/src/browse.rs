@@ -60,6 +60,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     // From here on a signal ends the loop, so that the terminal is given back.
     let cancel = interrupt::cancel();
+    // Reading a terminal that was hung up never ends (crossterm).
+    interrupt::insist();
     show(&mut app, || cancel.is_cancelled())?;
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { Exit::Fine })
 }

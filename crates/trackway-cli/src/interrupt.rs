@@ -16,6 +16,9 @@ static OUTPUT: OnceLock<Target> = OnceLock::new();
 /// The command has nothing left to put in order.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
+/// The command may hang where its terminal is gone.
+static INSISTS: AtomicBool = AtomicBool::new(false);
+
 /// When the first signal came, and how long another one is taken for the same.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 const SAME: Duration = Duration::from_millis(300);
@@ -30,9 +33,12 @@ pub(crate) fn install() {
             Some(cancel) if !cancel.is_cancelled() && !RELEASED.load(Relaxed) => {
                 let _ = FIRST.set(Instant::now());
                 cancel.cancel();
-                let Some(output) = OUTPUT.get() else { return };
+                let output = OUTPUT.get();
+                if output.is_none() && !INSISTS.load(Relaxed) {
+                    return;
+                }
                 std::thread::sleep(PATIENCE);
-                output.discard();
+                output.inspect(|output| output.discard());
             }
             // `timeout` signals a program, and then its group.
             Some(_) if !RELEASED.load(Relaxed) && FIRST.get().is_some_and(|first| first.elapsed() < SAME) => {
@@ -59,6 +65,11 @@ pub(crate) fn abandon(output: &Target) {
     if crate::asked::cancel().is_none() {
         let _ = OUTPUT.set(output.clone());
     }
+}
+
+/// A signal ends the program soon, also where the command does not look at [`cancel`].
+pub(crate) fn insist() {
+    INSISTS.store(true, Relaxed);
 }
 
 /// The command has ended: what it did not commit is removed.

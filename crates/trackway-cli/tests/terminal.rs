@@ -114,3 +114,44 @@ fn progress_fits_the_terminal() {
     let (_, quiet) = on_terminal(&format!("{slow} | {PROGRAM} stats - -q >/dev/null"), &[]).unwrap();
     assert!(!quiet.contains("\x1b[K"), "{quiet:?}");
 }
+
+/// Whether a process is there and is not a zombie.
+#[cfg(target_os = "linux")]
+fn is_running(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+}
+
+/// The terminal of `browse` is closed: the program ends, and does not read what is no longer there for ever.
+#[test]
+#[cfg(target_os = "linux")]
+fn browse_ends_with_its_terminal() {
+    use std::time::Duration;
+    let folder = Folder::new("hang-up");
+    let (trace, number) = (repo("testdata/stf/sort/trace.stf"), folder.file("number"));
+    let line = format!("echo $$ > {number}.new; mv {number}.new {number}; exec {PROGRAM} browse {trace}");
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+    script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut script = match script.spawn() {
+        Ok(script) => script,
+        Err(error) => return trackway_testkit::skipped(&format!("a test on a terminal: script: {error}")),
+    };
+    let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+        let mut tries = 0;
+        while !is_so() {
+            tries += 1;
+            assert!(tries < 600, "{what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    wait("it begins", &|| std::path::Path::new(&number).exists());
+    let process = std::fs::read_to_string(&number).unwrap().trim().to_string();
+    // From its first screen on it waits for keys.
+    let mut screen = [0; 64];
+    std::io::Read::read(script.stdout.as_mut().unwrap(), &mut screen).unwrap();
+    assert!(is_running(&process));
+    script.kill().unwrap();
+    script.wait().unwrap();
+    wait("it ends", &|| !is_running(&process));
+}
