@@ -67,7 +67,7 @@ const IBEX: CsrRules = &[
 ];
 
 /// A misaligned fetch cannot happen where C is there.
-const SPIKE: CsrRules = &[(csr::MEDELEG, CsrRule { writable: Some(!1), ..after_reset(0) })];
+const SPIKE: CsrRules = &[(csr::MEDELEG, CsrRule { reset: Some(0), ..writable(0xb3fe) })];
 
 impl Config {
     /// A core by its name in [`PRESETS`], on a machine of this width.

@@ -311,6 +311,12 @@ impl MemAccess {
         }
     }
 
+    /// Does `next` continue this access? Both are then one for the ledger: formats cut accesses differently.
+    #[inline]
+    pub fn adjoins(&self, next: &MemAccess) -> bool {
+        self.kind == next.kind && self.address.wrapping_add(self.size) == next.address && !next.unplaced
+    }
+
     /// A load.
     pub fn read(address: u64, size: u64, data: Value) -> Self {
         Self::new(MemKind::Read, address, size, data)

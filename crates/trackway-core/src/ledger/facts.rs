@@ -381,10 +381,7 @@ fn each_access(batch: &Batch, accesses: Accesses, each: &mut impl FnMut(Fact, u6
     batch.regs_of(accesses).iter().for_each(|access| each_register(batch, access, each));
     let mut rest = batch.mem_of(accesses);
     while let [first, more @ ..] = rest {
-        let joins = |(one, other): &(&MemAccess, &MemAccess)| {
-            one.kind == other.kind && one.address.wrapping_add(one.size) == other.address && !other.unplaced
-        };
-        let joined = rest.iter().zip(more).take_while(joins).count() + 1;
+        let joined = rest.iter().zip(more).take_while(|(one, next)| one.adjoins(next)).count() + 1;
         let (group, others) = rest.split_at(joined);
         rest = others;
         let size = group.iter().map(|access| access.size).sum();

@@ -64,12 +64,17 @@ impl Lower {
     #[inline]
     pub(super) fn memory(&mut self, accesses: Accesses, batch: &Batch, out: &mut Vec<u8>) {
         let (mut plain, mut made_up) = (true, 0);
+        // The access before, and whether the data of those that adjoin is made up.
+        let mut before: Option<(&MemAccess, bool)> = None;
         for access in batch.mem_of(accesses) {
+            let mut counted = before.is_some_and(|(one, counted)| counted && one.adjoins(access));
             if !is_plain(access) {
                 // Unknown data is written as 0.
                 plain &= access.size <= 8 && is_plain_without_data(access);
-                made_up += 1;
+                made_up += u64::from(!counted);
+                counted = true;
             }
+            before = Some((access, counted));
             self.one_access(access, batch, out);
         }
         match (plain, made_up) {
