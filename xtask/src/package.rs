@@ -2,7 +2,7 @@
 //! crates and everything that they depend on become a directory that replaces crates.io for one `cargo install`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(crate) fn run() -> Outcome {
     cargo("packing", "publish --workspace --dry-run --no-verify --allow-dirty --quiet", &[])?;
     let vendor = folder.join("vendor");
     command("cargo", &["vendor", "--locked", "--quiet", &text(&vendor)])?;
-    for archive in archives(&target().join("package")) {
+    for archive in archives(&target().join("package/tmp-crate"))? {
         add(&archive, &folder, &vendor)?;
     }
     let home = folder.join("home");
@@ -37,11 +37,12 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// Packed crates of the version that is packed now.
-fn archives(folder: &Path) -> Vec<std::path::PathBuf> {
+fn archives(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let ending = format!("-{}.crate", env!("CARGO_PKG_VERSION"));
-    let all = tree::entries(folder).into_iter();
-    all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending)))
-        .collect()
+    let is_one =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
+    let found: Vec<PathBuf> = tree::entries(folder).into_iter().filter(is_one).collect();
+    if found.is_empty() { Err(format!("{}: no crate was packed", folder.display())) } else { Ok(found) }
 }
 
 /// Unpacks a crate beside the vendored ones, with the checksum file that a directory source wants.
