@@ -93,10 +93,11 @@ fn build(target: &Target, zig: &Path) -> Outcome {
     );
     let (root, home) = (text(&tree::root()), text(&home));
     let path = std::env::var("PATH").unwrap_or_default();
-    let zig_program = fs::canonicalize(zig.join("python3")).unwrap_or_else(|_| zig.join("python3"));
+    // Not canonical: the link of the environment decides which packages Python sees.
+    let python = std::path::absolute(zig.join("python3")).unwrap_or_else(|_| zig.join("python3"));
     let variables = [
         ("PATH", format!("{}:{path}", zig.display())),
-        ("CARGO_ZIGBUILD_PYTHON_PATH", text(&zig_program)),
+        ("CARGO_ZIGBUILD_PYTHON_PATH", text(&python)),
         ("RUSTFLAGS", format!("--remap-path-prefix={root}=. --remap-path-prefix={home}=cargo")),
         ("CFLAGS", format!("-ffile-prefix-map={root}=. -ffile-prefix-map={home}=cargo -g0")),
         ("CXXFLAGS", format!("-ffile-prefix-map={root}=. -ffile-prefix-map={home}=cargo -g0")),
