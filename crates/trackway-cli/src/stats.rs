@@ -125,6 +125,9 @@ impl Both {
     }
 }
 
+/// Gaps taint all counts, and blocks and functions in particular.
+const TAINTED: &str = "no count has what a gap hides; after one, a block may be entered in its middle";
+
 /// Prints the groups: an object is a list of numbers, an array one line per entry.
 fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health) -> std::io::Result<()> {
     for (heading, group) in groups {
@@ -147,6 +150,9 @@ fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health)
             Json::Array(entries) if !entries.is_empty() => {
                 writeln!(out, "{}", heading.replace('_', " "))?;
                 print_entries(out, entries)?;
+                if *heading == "gaps" {
+                    writeln!(out, "  {TAINTED}")?;
+                }
             }
             _ => {}
         }

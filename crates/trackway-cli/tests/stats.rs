@@ -46,6 +46,14 @@ fn by_context_is_exact() {
     }
 }
 
+/// A gap taints the counts, and only a gap.
+#[test]
+fn a_gap_is_said_to_taint_the_counts() {
+    let tainted = |trace: &str| stdout(&["stats", &repo(trace)]).contains("no count has what a gap hides");
+    assert!(tainted("testdata/ete/count"), "it has a gap");
+    assert!(!tainted("testdata/stf/sort/trace.stf"), "it has none");
+}
+
 /// Facts that a trace does not hold are not shown as zero.
 #[test]
 fn what_is_not_in_the_trace_is_null() {

@@ -122,8 +122,8 @@ struct SourcePackets {
 struct OnePacket(Option<(Packet, usize)>);
 
 impl Visit for OnePacket {
-    fn atoms(&mut self, _: u8, _: u64) -> bool {
-        false
+    fn atoms(&mut self, _: &[u8], _: u64) -> usize {
+        0
     }
 
     fn packet(&mut self, packet: &Packet, _: u8, length: usize, _: u64) -> std::result::Result<(), Error> {

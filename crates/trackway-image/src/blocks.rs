@@ -227,6 +227,13 @@ impl Cursor {
         entry.stays().then_some(Near { pc, entry })
     }
 
+    /// The runs of the code looked at last, for an instruction set whose instructions start at every 1 << `GRANULE` bytes.
+    #[inline(always)]
+    pub fn glances<const GRANULE: u32>(&self) -> Glances<'_, GRANULE> {
+        debug_assert_eq!(GRANULE, self.granule);
+        Glances { base: self.base, entries: &self.table.entries }
+    }
+
     /// How many instructions of the run from `pc` come before the one at `address`; `None` if no instruction
     /// of that run starts there.
     pub fn position(&mut self, pc: u64, address: u64) -> Option<u32> {
@@ -323,5 +330,22 @@ impl Cursor {
         }
         (self.base, self.region) = (self.blocks.regions[region].base, region);
         Some(())
+    }
+}
+
+/// Runs of one stretch of code, as far as they are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Glances<'c, const GRANULE: u32> {
+    base: u64,
+    entries: &'c [AtomicU64],
+}
+
+impl<const GRANULE: u32> Glances<'_, GRANULE> {
+    /// The run that starts at `pc`; its [`shape`](Near::shape) is sequential where it is not known, and only a shape that
+    /// [`stays`](crate::Shape::stays) has a target. `None` outside the stretch.
+    #[inline(always)]
+    pub fn at(&self, pc: u64) -> Option<Near> {
+        let index = pc.wrapping_sub(self.base).rotate_right(GRANULE);
+        Some(Near { pc, entry: Entry(self.entries.get(index as usize)?.load(Relaxed)) })
     }
 }

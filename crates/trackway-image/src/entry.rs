@@ -55,6 +55,45 @@ pub(crate) enum Exchange {
     Far,
 }
 
+/// The way a run is left: its last control, whether it may fall through, and whether its target is near, in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape(u8);
+
+impl Shape {
+    /// How many shapes there are.
+    pub const COUNT: usize = 1 << (CONTROL.width + CONDITIONAL.width + EXCHANGE.width);
+
+    /// All shapes, by their numbers.
+    pub fn all() -> impl Iterator<Item = Shape> {
+        (0..=u8::MAX).map(Shape)
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+
+    fn entry(self) -> Entry {
+        Entry(u64::from(self.0) << CONTROL.low | COUNT.put(1))
+    }
+
+    /// Control flow of the last instruction; sequential also where no code is known.
+    pub fn control(self) -> Control {
+        self.entry().control()
+    }
+
+    /// Can it fall through?
+    pub fn conditional(self) -> bool {
+        self.entry().conditional()
+    }
+
+    /// Does its transfer, if it ends in one, stay in its instruction set, and is its target near?
+    pub fn stays(self) -> bool {
+        self.entry().stays()
+    }
+}
+
 /// Declares the numbers of the controls, which are those of the enum: packing is a cast, and so, for the
 /// compiler, is unpacking.
 macro_rules! controls {
@@ -178,6 +217,18 @@ impl Entry {
             Exchange::Other if isa == Isa::A32 => Switch::To(Isa::T32),
             Exchange::Other => Switch::To(Isa::A32),
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn shape(self) -> Shape {
+        const {
+            assert!(
+                Shape::COUNT == 256
+                    && CONDITIONAL.low == CONTROL.low + 5
+                    && EXCHANGE.low == CONDITIONAL.low + 1
+            )
+        }
+        Shape((self.0 >> CONTROL.low) as u8)
     }
 
     #[inline]

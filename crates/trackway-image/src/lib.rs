@@ -49,9 +49,10 @@ mod symbols;
 mod waypoints;
 
 pub use block::{Block, Near};
-pub use blocks::{Blocks, Cursor};
+pub use blocks::{Blocks, Cursor, Glances};
 pub use code::Code;
 pub use elf::{Elf, ProgramHeaders, Section};
+pub use entry::Shape;
 pub use error::Error;
 pub use expand::{expand, program, taken_at_end};
 pub use files::Files;

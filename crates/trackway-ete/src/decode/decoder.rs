@@ -225,16 +225,15 @@ impl Stages {
 
 impl Visit for Stages {
     #[inline(always)]
-    fn atoms(&mut self, header: u8, offset: u64) -> bool {
+    fn atoms(&mut self, bytes: &[u8], offset: u64) -> usize {
         if !self.elements.is_started() {
-            return false;
+            return 0;
         }
-        self.counts.add(header);
-        let (count, bits) = Atoms { header }.get();
-        if self.config.max_spec == 0 && self.speculation.is_idle() {
+        let taken = if self.config.max_spec == 0 && self.speculation.is_idle() {
             // Every atom is committed at once, and nothing waits before it.
-            self.flow.atoms(offset, count, bits);
+            self.flow.atom_packets(bytes, offset)
         } else {
+            let (count, bits) = Atoms { header: bytes[0] }.get();
             for index in 0..count {
                 self.speculation.emit_p0(offset, Element::Atom { taken: bits >> index & 1 == 1 });
                 let over = self.elements.count_p0(1, &self.config);
@@ -242,9 +241,13 @@ impl Visit for Stages {
                     self.speculation.commit(over, &mut self.flow);
                 }
             }
+            1
+        };
+        for header in &bytes[..taken] {
+            self.counts.add(*header);
         }
         self.flow.out.turn();
-        true
+        taken
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! Stage 3: elements and the program determine the instructions that were executed (K10.5.5).
 
+mod atoms;
 mod branch;
 mod code;
 mod state;
@@ -23,8 +24,7 @@ use crate::wire::context::ContextState;
 
 pub(crate) use state::Flow;
 
-use code::{Table, run_near};
-use state::Last;
+use code::Table;
 
 /// An exception below the current address is possible only within this distance of the top of the address space,
 /// where code wraps around.
@@ -330,50 +330,6 @@ impl Analyser {
         match self.cursor().at(pc) {
             Some(block) if block.control != Control::Sequential => self.branch(offset, &block, taken),
             _ => self.long_atom(offset, taken),
-        }
-    }
-
-    /// Atoms that were executed, one bit each, the first in bit 0. Most blocks end in a direct branch: from one to the
-    /// next, the address stays in a register.
-    #[inline]
-    pub(crate) fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
-        let mut index = 0;
-        while index < count {
-            if !self.synchronise(offset) {
-                index += 1;
-                continue;
-            }
-            if self.stale {
-                self.select();
-            }
-            let (isa, returns) = (self.isa, self.return_stack);
-            let mask = self.flow.wrap(u64::MAX);
-            let cursor = &self.tables[self.table].cursor;
-            let mut runs = self.out.runs();
-            let (mut pc, mut start) = (self.flow.pc, self.flow.pc);
-            while index < count
-                && let Some(near) = cursor.near(pc)
-                && !(returns && near.control() == Control::Call)
-            {
-                let taken = bits >> index & 1 == 1;
-                let run = run_near(near, pc, isa, taken);
-                if run.doubtful {
-                    break;
-                }
-                runs.push(offset, run);
-                start = pc;
-                pc = if taken { near.target() } else { near.end() } & mask;
-                index += 1;
-            }
-            if runs.end() {
-                let taken = bits >> (index - 1) & 1 == 1;
-                self.flow.last = Some(Last { start, sub_isa: self.flow.sub_isa, taken });
-                (self.flow.pc, self.flow.pop, self.flow.followed) = (pc, false, true);
-            }
-            if index < count {
-                self.atom(offset, bits >> index & 1 == 1);
-                index += 1;
-            }
         }
     }
 

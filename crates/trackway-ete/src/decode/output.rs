@@ -149,10 +149,24 @@ impl Output {
         self.batch.push(offset, EventKind::Run(run));
     }
 
-    /// Emits consecutive runs; the exit of the last one may still change.
+    /// The events of the open batch, to which runs are added; call [`ran`](Output::ran) afterwards.
     #[inline(always)]
-    pub(crate) fn runs(&mut self) -> Runs<'_> {
-        Runs { begun: self.batch.events.len(), output: self, instructions: 0 }
+    pub(crate) fn open_events(&mut self) -> &mut Vec<Event> {
+        &mut self.batch.events
+    }
+
+    /// Runs were added, which have that number of instructions; the exit of the last one may still change.
+    #[inline(always)]
+    pub(crate) fn ran(&mut self, instructions: u64) {
+        self.run = self.batch.events.len() - 1;
+        (self.trap, self.gap) = (NONE, NONE);
+        self.instructions += instructions;
+    }
+
+    /// True if the open batch is handed on between packets.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.batch.is_full()
     }
 
     /// The run whose exit may still change.
@@ -353,34 +367,6 @@ impl Output {
         while let Some(finished) = self.finished.pop_front() {
             self.recycle(finished.batch);
         }
-    }
-}
-
-/// Consecutive runs; the output's counters are updated once at the end.
-pub(crate) struct Runs<'o> {
-    output: &'o mut Output,
-    begun: usize,
-    instructions: u64,
-}
-
-impl Runs<'_> {
-    #[inline(always)]
-    pub(crate) fn push(&mut self, offset: u64, run: Run) {
-        self.instructions += u64::from(run.count);
-        self.output.batch.push(offset, EventKind::Run(run));
-    }
-
-    /// Ends the runs; false if there were none.
-    #[inline(always)]
-    pub(crate) fn end(self) -> bool {
-        let count = self.output.batch.events.len();
-        if count == self.begun {
-            return false;
-        }
-        self.output.run = count - 1;
-        (self.output.trap, self.output.gap) = (NONE, NONE);
-        self.output.instructions += self.instructions;
-        true
     }
 }
 

@@ -379,12 +379,19 @@ impl Window for View<'_> {
     }
 
     #[inline(always)]
-    fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
-        let place = match self.deframed {
-            None => self.base + index as u64,
-            Some(deframed) => self.base + deframed.offset(index, cursor),
+    fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize) {
+        let (place, count) = match self.deframed {
+            None => (self.base + index as u64, usize::MAX),
+            Some(deframed) => {
+                let (offset, count) = deframed.straight(index, cursor);
+                (self.base + offset, count)
+            }
         };
-        if place >= self.length { place - self.length } else { place }
+        if place >= self.length {
+            (place - self.length, count)
+        } else {
+            (place, count.min(usize::try_from(self.length - place).unwrap_or(usize::MAX)))
+        }
     }
 
     fn cursor(&self, index: usize) -> usize {

@@ -67,16 +67,23 @@ fn is_zero(bytes: &[u8]) -> bool {
 pub(crate) trait Window {
     /// The bytes.
     fn bytes(&self) -> &[u8];
-    /// Offset in the input of the byte at `index`; `cursor` is a hint that moves along.
-    fn offset(&self, index: usize, cursor: &mut usize) -> u64;
+    /// Offset in the input of the byte at `index`, and the number of bytes from it on, at least 1, that follow each other
+    /// there too; `cursor` is a hint that moves along.
+    fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize);
+    /// Offset in the input of the byte at `index`.
+    #[inline(always)]
+    fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
+        self.straight(index, cursor).0
+    }
     /// The hint for `index`.
     fn cursor(&self, index: usize) -> usize;
 }
 
 /// Takes the packets of a [`Walk`].
 pub(crate) trait Visit {
-    /// An atom packet, by its header; false to have it as a packet like any other.
-    fn atoms(&mut self, header: u8, offset: u64) -> bool;
+    /// Atom packets from the first of `bytes` on, which is one, and at `offset`; other packets may follow. Returns the
+    /// number of those taken: 0 to have the first as a packet like any other.
+    fn atoms(&mut self, bytes: &[u8], offset: u64) -> usize;
     /// Any other packet, of `length` bytes.
     fn packet(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error>;
     /// True to stop before the packet at `at`, which is not an atom packet.
@@ -188,10 +195,15 @@ impl Walk {
         let mut at = *place;
         let stop = loop {
             let Some(&first) = bytes.get(at) else { break None };
-            let offset = window.offset(at, cursor);
-            if first >= Kind::Atom.header() && visit.atoms(first, offset) {
-                at += 1;
+            let (offset, straight) = window.straight(at, cursor);
+            let atoms = if first >= Kind::Atom.header() {
+                let rest = &bytes[at..];
+                visit.atoms(&rest[..straight.min(rest.len())], offset)
             } else {
+                0
+            };
+            at += atoms;
+            if atoms == 0 {
                 if visit.stops_before(at) {
                     break Some(Stop::Visitor);
                 }

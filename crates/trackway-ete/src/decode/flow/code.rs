@@ -1,10 +1,13 @@
 //! The program: block tables by context and instruction set, and blocks as runs.
 
+use std::sync::Arc;
+
 use trackway_core::{Context, Isa, Run};
-use trackway_image::{Block, Cursor, Near};
+use trackway_image::{Block, Cursor};
 use trackway_isa::Control;
 
 use super::Analyser;
+use super::atoms::Exits;
 use crate::wire::context::ContextState;
 
 /// A block table, with the context and instruction set that it is for.
@@ -13,6 +16,7 @@ pub(super) struct Table {
     context: ContextState,
     isa: Isa,
     pub(super) cursor: Cursor,
+    pub(super) exits: Arc<Exits>,
 }
 
 /// Maximum number of tables kept here; the image caches the others.
@@ -37,7 +41,9 @@ impl Analyser {
             return;
         }
         let blocks = self.program.image.blocks(&self.event_of(self.flow.context), isa, self.waypoints);
-        let table = Table { context, isa, cursor: blocks.cursor() };
+        let known = self.tables.iter().find(|table| table.isa == isa).map(|table| Arc::clone(&table.exits));
+        let exits = known.unwrap_or_else(|| Arc::new(Exits::new(isa, self.return_stack)));
+        let table = Table { context, isa, cursor: blocks.cursor(), exits };
         if self.tables.len() < TABLES {
             self.tables.push(table);
             self.table = self.tables.len() - 1;
@@ -89,24 +95,6 @@ pub(super) fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
         taken: if block.control.is_transfer() { Some(taken) } else { None },
         attempted: false,
         doubtful: !taken && !block.conditional && !sequential && block.target != Some(block.end),
-        withdrawn: false,
-    }
-}
-
-/// The same for a block that ends in a direct branch.
-#[inline(always)]
-pub(super) fn run_near(near: Near, start: u64, isa: Isa, taken: bool) -> Run {
-    let end = near.end();
-    Run {
-        start,
-        end,
-        count: near.count(),
-        accesses: None,
-        isa,
-        exit: near.control().exit(),
-        taken: Some(taken),
-        attempted: false,
-        doubtful: !taken & !near.conditional() & (near.target() != end),
         withdrawn: false,
     }
 }

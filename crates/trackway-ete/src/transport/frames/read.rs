@@ -44,10 +44,16 @@ struct Stretch {
 impl Stretch {
     #[inline(always)]
     fn offset(&self, index: usize) -> u64 {
+        self.straight(index).0
+    }
+
+    /// The offset, and the number of bytes up to the next one left out.
+    #[inline(always)]
+    fn straight(&self, index: usize) -> (u64, usize) {
         let ahead = (index as i64 - self.start) as u64;
         // Dividing by a constant is cheap.
-        let skipped = if self.every == 15 { ahead / 15 } else { 0 };
-        self.offset + ahead + skipped
+        let (skipped, left) = if self.every == 15 { (ahead / 15, 15 - ahead % 15) } else { (0, u64::MAX) };
+        (self.offset + ahead + skipped, left as usize)
     }
 }
 
@@ -71,13 +77,23 @@ impl Deframed {
     /// Offset in the buffer of the byte at `index`; `cursor` is a hint that moves along.
     #[inline]
     pub fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
+        self.straight(index, cursor).0
+    }
+
+    /// The same, and the number of bytes from it on that follow each other in the buffer too.
+    #[inline]
+    pub(crate) fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize) {
+        let mut most = usize::MAX;
         while let Some(next) = self.map.get(*cursor + 1) {
             if next.start > index as i64 {
+                most = (next.start - index as i64) as usize;
                 break;
             }
             *cursor += 1;
         }
-        self.map.get(*cursor).map_or(0, |stretch| stretch.offset(index))
+        let Some(stretch) = self.map.get(*cursor) else { return (0, 1) };
+        let (offset, left) = stretch.straight(index);
+        (offset, left.min(most))
     }
 
     /// The hint for [`offset`](Deframed::offset) at `index`.
