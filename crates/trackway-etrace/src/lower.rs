@@ -59,6 +59,11 @@ impl<W: Write> Lower<W> {
         &self.encoder
     }
 
+    #[cfg(test)]
+    pub(crate) fn encoder_mut(&mut self) -> &mut Encoder {
+        &mut self.encoder
+    }
+
     /// The output.
     pub fn into_inner(self) -> W {
         self.out

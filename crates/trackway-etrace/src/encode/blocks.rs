@@ -2,7 +2,7 @@
 //!
 //! | step | here |
 //! |---|---|
-//! | steps and runs → one pending run | `instructions`, `pending` |
+//! | steps and runs → one pending run | `instructions`, `pending`; `whole` without one |
 //! | pending run → blocks, blocks → cycles | `cycles` |
 //! | traps | `traps` |
 //! | context, time and other signals | `signals` |
@@ -12,6 +12,7 @@ mod instructions;
 mod pending;
 mod signals;
 mod traps;
+mod whole;
 
 use std::sync::Arc;
 
@@ -135,6 +136,7 @@ impl BlockBuilder {
         let mut rest = &batch.events[..];
         loop {
             rest = &rest[self.extend(rest)..];
+            rest = &rest[self.whole_runs(rest, batch, encoder)..];
             let Some((event, others)) = rest.split_first() else { return };
             self.event(event, batch, encoder);
             rest = others;

@@ -11,7 +11,19 @@ impl Encoder {
     /// Takes the signals of a cycle. A block with `itype` 1 or 2 may retire instructions of `itype` 0 before the trap.
     #[inline]
     pub fn cycle(&mut self, cycle: &Cycle<'_>) -> Result<()> {
-        // Fast path: one more block after plain ones.
+        if let [block] = cycle.blocks
+            && !(cycle.halted | cycle.reset)
+            && cycle.data.is_empty()
+            && self.take_usual::<false>(block, cycle)
+        {
+            return Ok(());
+        }
+        self.cycle_in_full(cycle)
+    }
+
+    #[inline(never)]
+    fn cycle_in_full(&mut self, cycle: &Cycle<'_>) -> Result<()> {
+        // One more block after plain ones.
         if let [block] = cycle.blocks
             && self.extends_row(block, cycle)
             && !(cycle.halted | cycle.reset)
@@ -22,11 +34,6 @@ impl Encoder {
             self.extend_row(block, cycle);
             return Ok(());
         }
-        self.cycle_in_full(cycle)
-    }
-
-    #[inline(never)]
-    fn cycle_in_full(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         if cycle.halted || cycle.reset {
             self.stop(cycle.cycle);
             return self.error;
@@ -84,6 +91,9 @@ impl Encoder {
     /// Takes one block.
     #[inline]
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        if self.take_usual::<true>(block, cycle) {
+            return;
+        }
         let qualified = self.qualifier.qualifies(block, cycle, &[]);
         if !qualified.instructions {
             return self.exclude(block, cycle);
@@ -102,6 +112,7 @@ impl Encoder {
         self.enter(block, cycle);
         let trigger = Trigger { notify: notify | block.trigger.notify, ..block.trigger };
         self.rows(&Block { trigger, ..*block }, cycle, self.data.pushed);
+        self.note_usual();
         if self.qualifier.stops(block) {
             self.stop(cycle.cycle);
         }
@@ -132,7 +143,7 @@ impl Encoder {
     /// its first instruction.
     #[inline(always)]
     pub(super) fn rows(&mut self, block: &Block, cycle: &Cycle<'_>, split: u64) {
-        self.open = None;
+        (self.open, self.usual) = (None, false);
         let is_trap = block.itype.is_trap();
         if block.iretire > 0 {
             let changes = self.note_changes(cycle);
@@ -220,7 +231,7 @@ impl Encoder {
 
     fn put_trap(&mut self, trap: PortTrap, row: Row) {
         self.advance(Ahead::trap(trap.epc));
-        self.open = None;
+        (self.open, self.usual) = (None, false);
         self.row = row;
         self.trap = trap;
     }
@@ -234,7 +245,7 @@ impl Encoder {
             let Row { time, context, .. } = self.row;
             self.row = Row { kind: RowKind::Off, time, context, cycle, data_end, ..Row::default() };
         }
-        self.open = None;
+        (self.open, self.usual) = (None, false);
         self.port = None;
         self.data.silent = 0;
     }
@@ -279,7 +290,7 @@ impl Encoder {
     pub(super) fn drain(&mut self) {
         self.advance(Ahead::default());
         self.row = Row::default();
-        self.open = None;
+        (self.open, self.usual) = (None, false);
         self.can_join = false;
     }
 }

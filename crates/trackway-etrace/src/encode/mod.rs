@@ -5,7 +5,7 @@
 //! | events → blocks and accesses at the [`port`](crate::port) | `blocks`, `accesses` |
 //! | what is traced | `filter`, `qualify` |
 //! | blocks → rows of the pipeline | `intake`, `row` |
-//! | one pass per row: the decisions of the figure | `pass`, and `stretch` for exact mode |
+//! | one pass per row: the decisions of the figure | `pass`, `usual` where nothing but the flow changes, and `stretch` for exact mode |
 //! | packets | `report` (formats 0 to 2), `sync` (3/0, 3/1), `data` and `data_queue` (data trace), `send` |
 //! | the fields that software sees | [`TraceUnit`] |
 //!
@@ -33,6 +33,7 @@ mod send;
 mod stretch;
 mod sync;
 mod tally;
+mod usual;
 
 use trackway_core::{Account, Result};
 
@@ -66,6 +67,10 @@ pub struct Encoder {
     row: Row,
     /// Start address of a block that can be joined to the row.
     open: Option<u64>,
+    /// The next block may be a usual one.
+    pub(crate) usual: bool,
+    /// Usual blocks are taken as such; tests compare with the way of all others.
+    pub(crate) shortcuts: bool,
     /// The trap, if the row is one.
     trap: PortTrap,
     /// Nothing has been traced since tracing was switched on.
@@ -132,6 +137,8 @@ impl Encoder {
             previous: Previous::default(),
             row: Row::default(),
             open: None,
+            usual: false,
+            shortcuts: true,
             trap: PortTrap::default(),
             first: true,
             can_join: false,
@@ -177,6 +184,7 @@ impl Encoder {
     /// filters and resynchronisation change without a packet.
     pub fn reconfigure(&mut self, config: &Config, cycle: u64) -> Result<(), ConfigError> {
         config.check()?;
+        self.usual = false;
         let before = &self.config;
         let modes = config.options != before.options || config.data != before.data;
         let filters = config.filters != before.filters;

@@ -45,13 +45,18 @@ impl Stretch {
 const MAX_RUNS: usize = 32;
 
 impl Encoder {
+    /// Does the run from `from` to `to` reach an address passed before, or are there too many runs?
+    #[inline]
+    pub(super) fn overlaps(&self, from: u64, to: u64) -> bool {
+        let runs = &self.stretch.runs;
+        runs.len() > MAX_RUNS || runs.iter().any(|&(first, last)| from <= last && first <= to)
+    }
+
     /// Exact mode: if the current run reaches an address passed before, reports the transfer that led to the run.
     /// Nothing has been sent since that transfer.
     pub(super) fn avoid_overlap(&mut self, from: u64, to: u64) {
-        let stretch = &self.stretch;
-        let Some((transfer, end)) = stretch.transfer else { return };
-        let full = stretch.runs.len() > MAX_RUNS;
-        if full || stretch.runs.iter().any(|&(first, last)| from <= last && first <= to) {
+        let Some((transfer, end)) = self.stretch.transfer else { return };
+        if self.overlaps(from, to) {
             let previous = self.previous;
             self.previous = Previous::default();
             self.report_to(transfer, end, ReportReason::Notify, false, false);

@@ -174,7 +174,7 @@ impl PutShort {
 
     /// As [`Put::finish`].
     #[inline(always)]
-    pub(crate) fn finish(self, compress: bool) -> Payload {
+    pub(crate) fn finish(self, compress: bool) -> ShortPayload {
         let unused = Self::MAX - self.at.max(1);
         let extended = ((self.bits << unused) as i128) >> unused;
         let mut len = self.at.div_ceil(8).max(1);
@@ -182,10 +182,37 @@ impl PutShort {
             let same = (extended ^ (extended >> 127)).leading_zeros();
             len = len.min((Self::MAX + 1 - same).div_ceil(8));
         }
-        let mut bytes = [0; WORDS * 8];
-        bytes[..16].copy_from_slice(&extended.to_le_bytes());
-        Payload { bytes, len: len as usize, field_bits: self.at }
+        ShortPayload { bytes: extended.to_le_bytes(), len: len as usize, field_bits: self.at }
     }
+}
+
+/// A written payload of at most 16 bytes: copying a fixed length is one move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortPayload {
+    pub(crate) bytes: [u8; 16],
+    pub(crate) len: usize,
+    field_bits: u32,
+}
+
+impl ShortPayload {
+    /// As [`Payload::saved`].
+    #[inline(always)]
+    pub(crate) fn saved(&self) -> u32 {
+        saved_bits(self.field_bits, self.len)
+    }
+}
+
+impl From<ShortPayload> for Payload {
+    fn from(short: ShortPayload) -> Self {
+        let mut bytes = [0; WORDS * 8];
+        bytes[..16].copy_from_slice(&short.bytes);
+        Payload { bytes, len: short.len, field_bits: short.field_bits }
+    }
+}
+
+#[inline(always)]
+fn saved_bits(field_bits: u32, len: usize) -> u32 {
+    (field_bits.div_ceil(8) * 8).saturating_sub(len as u32 * 8)
 }
 
 impl Wire for PutShort {
@@ -213,16 +240,10 @@ impl Payload {
         &self.bytes[..self.len]
     }
 
-    /// The first 16 bytes, if it has no more: copying a fixed length is one move.
-    #[inline(always)]
-    pub(crate) fn short(&self) -> Option<&[u8; 16]> {
-        if self.len <= 16 { self.bytes.first_chunk() } else { None }
-    }
-
     /// Bits that compression saved.
     #[inline]
     pub fn saved(&self) -> u32 {
-        (self.field_bits.div_ceil(8) * 8).saturating_sub(self.len as u32 * 8)
+        saved_bits(self.field_bits, self.len)
     }
 }
 
@@ -294,7 +315,7 @@ mod tests {
                     short.bits("", &mut value, width);
                 }
                 let short = short.finish(compress);
-                prop_assert_eq!(payload.bytes(), short.bytes());
+                prop_assert_eq!(payload.bytes(), &short.bytes[..short.len]);
             }
             prop_assert!(payload.bytes().len() <= whole.len() && !payload.bytes().is_empty());
             let mut take = Take::new(payload.bytes());

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::modes::Options;
 
-use super::bits::{Payload, Put, PutShort, Show, Take, TakeShort, Wire};
+use super::bits::{Payload, Put, PutShort, ShortPayload, Show, Take, TakeShort, Wire};
 use super::received::Received;
 
 /// Widths of the fields, from the parameters and the modes that are on.
@@ -565,22 +565,30 @@ impl Packet {
     /// Writes the payload.
     #[inline]
     pub fn write(&self, l: &Layout, compress: bool) -> Payload {
-        // The same declaration as for reading. The common kinds are monomorphic, which makes their code short.
+        if let Some(short) = self.write_short(l, compress) {
+            return short.into();
+        }
+        let mut put = Put::default();
+        let mut packet = *self;
+        packet.wire_whole(&mut put, l);
+        put.finish(compress)
+    }
+
+    /// As [`write`](Packet::write), for the usual kinds of packets.
+    #[inline(always)]
+    pub(crate) fn write_short(&self, l: &Layout, compress: bool) -> Option<ShortPayload> {
+        // The same declaration as for reading. The usual kinds are monomorphic, which makes their code short.
         macro_rules! put {
-            ($packet:ident, $fields:expr, $put:ident) => {{
-                let mut put = $put::default();
+            ($packet:ident, $fields:expr) => {{
+                let mut put = PutShort::default();
                 Packet::$packet($fields).wire_whole(&mut put, l);
-                put.finish(compress)
+                Some(put.finish(compress))
             }};
         }
         match *self {
-            Packet::Branches(fields) if l.flow_bits() <= PutShort::MAX => put!(Branches, fields, PutShort),
-            Packet::Address(fields) if l.flow_bits() <= PutShort::MAX => put!(Address, fields, PutShort),
-            mut packet => {
-                let mut put = Put::default();
-                packet.wire_whole(&mut put, l);
-                put.finish(compress)
-            }
+            Packet::Branches(fields) if l.flow_bits() <= PutShort::MAX => put!(Branches, fields),
+            Packet::Address(fields) if l.flow_bits() <= PutShort::MAX => put!(Address, fields),
+            _ => None,
         }
     }
 

@@ -105,22 +105,28 @@ impl Writer {
     /// Writes a packet, with a time stamp where the framing has one.
     #[inline]
     pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
-        let payload = packet.write(&self.layout, self.config.encoder.compress);
-        if let (Some(header), Some(short), None) = (self.header, payload.short(), time) {
-            let len = payload.bytes().len();
+        let compress = self.config.encoder.compress;
+        if let (Some(header), None) = (self.header, time)
+            && let Some(payload) = packet.write_short(&self.layout, compress)
+        {
             self.saved_bits += u64::from(payload.saved());
-            self.bytes.push(header | len as u8);
-            let end = self.bytes.len() + len;
-            self.bytes.extend_from_slice(short);
+            // One move of a fixed length, of which the end is cut off.
+            let mut bytes = [0; 17];
+            bytes[0] = header | payload.len as u8;
+            bytes[1..].copy_from_slice(&payload.bytes);
+            let end = self.bytes.len() + 1 + payload.len;
+            self.bytes.extend_from_slice(&bytes);
             self.bytes.truncate(end);
             self.packets += 1;
-            self.payload_bytes += len as u64;
+            self.payload_bytes += payload.len as u64;
             return Ok(());
         }
-        self.write_framed(packet, &payload, time)
+        self.write_framed(packet, time)
     }
 
-    fn write_framed(&mut self, packet: &Packet, payload: &Payload, time: Option<u64>) -> Result<()> {
+    #[inline(never)]
+    fn write_framed(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
+        let payload = &packet.write(&self.layout, self.config.encoder.compress);
         let frame = self.config.framing.frame(Kind::Instruction, self.config.encoder.source, time);
         self.saved_bits += u64::from(payload.saved());
         self.put_new(&frame, payload.bytes(), packet.section())

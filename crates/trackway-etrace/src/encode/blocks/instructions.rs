@@ -12,7 +12,7 @@ use crate::encode::{Encoder, Single};
 use crate::port::{control_of, sequential_target};
 
 /// Does a reader of a run see whether the instruction was taken?
-fn is_taken_or_not(control: Control) -> bool {
+pub(super) fn is_taken_or_not(control: Control) -> bool {
     use Exit::*;
     matches!(control.exit(), Branch | Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn)
 }

@@ -87,14 +87,18 @@ impl Pending {
     /// The next instruction, if it is known already; `taken` is for branches.
     #[inline(always)]
     pub(super) fn successor(&self, taken: Option<bool>) -> Option<u64> {
-        match (self.target, self.control) {
-            (Target::Address(target), Control::Branch) => {
-                taken.map(|taken| if taken { target } else { self.end })
-            }
-            (Target::Address(target), _) => Some(target),
-            (Target::Unknown, _) => None,
-            (Target::Next, _) => Some(self.end),
-        }
+        successor(self.target, self.control, self.end, taken)
+    }
+}
+
+/// The instruction after one that ends at `end`, if it is known already; `taken` is for branches.
+#[inline(always)]
+pub(super) fn successor(target: Target, control: Control, end: u64, taken: Option<bool>) -> Option<u64> {
+    match (target, control) {
+        (Target::Address(target), Control::Branch) => taken.map(|taken| if taken { target } else { end }),
+        (Target::Address(target), _) => Some(target),
+        (Target::Unknown, _) => None,
+        (Target::Next, _) => Some(end),
     }
 }
 

@@ -1,0 +1,230 @@
+//! The usual case in few steps: nothing but the flow changes from row to row, and most rows send nothing.
+//!
+//! Everything here is what [`pass`](Encoder::pass) and its kin do with the same blocks, by fewer tests: those that
+//! cannot change from one usual row to the next are made once, when a row is made in full.
+
+use super::Encoder;
+use super::row::{Changes, Departure, ReportReason, RowKind};
+use crate::port::{Block, Cycle, Itype, Trigger};
+
+impl Encoder {
+    /// Finds out, once a row was made in full, whether the next blocks can be usual.
+    #[inline]
+    pub(super) fn note_usual(&mut self) {
+        let row = &self.row;
+        let options = &self.options;
+        let odd_row = row.kind != RowKind::Retire
+            || row.changes != Changes::NONE
+            || row.notify | row.cut | row.untraced
+            || self.previous.trap.is_some();
+        let busy = self.first
+            | self.lost
+            | self.sync_next
+            | self.restart
+            | self.ambiguous
+            | self.context_pending
+            | self.data.on;
+        let odd_modes = options.branch_prediction
+            | options.implicit_return
+            | options.jump_target_cache
+            | options.sijump
+            | (self.config.encoder.buffer > 0);
+        self.usual = self.shortcuts
+            && !(odd_row | busy | odd_modes)
+            && self.qualifier.is_open()
+            && self.qualifier.trap.is_none()
+            && self.error.is_ok();
+    }
+
+    /// Takes a block in the usual way; false if it is not usual, and nothing has happened then. `COUNTED` blocks have
+    /// entered the tally, those of the port have not.
+    #[inline(always)]
+    pub(super) fn take_usual<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
+        let Trigger { on, off, notify } = block.trigger;
+        let is_odd = !self.usual | on | off | notify | (block.iretire == 0) | block.itype.is_trap();
+        if is_odd || (cycle.privilege != self.row.privilege) | (cycle.context != self.row.context) {
+            return false;
+        }
+        if self.open != Some(block.iaddr) {
+            return self.take_usual_row::<COUNTED>(block, cycle);
+        }
+        self.end_row::<COUNTED>(block, cycle);
+        self.row.halfwords += block.iretire;
+        true
+    }
+
+    /// Takes a usual block that begins a row.
+    #[inline(never)]
+    fn take_usual_row<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
+        if !self.pass_usual(block.iaddr) {
+            return false;
+        }
+        self.row.from = block.iaddr;
+        if !self.can_join && block.last() != block.iaddr {
+            let first = self.tally.entered.0.plus(self.tally.first.into());
+            self.row.time = cycle.time;
+            self.report_target(block.iaddr, first);
+            self.row.from = block.iaddr.wrapping_add(2);
+        }
+        self.row.halfwords = block.iretire;
+        self.end_row::<COUNTED>(block, cycle);
+        true
+    }
+
+    /// The row ends with the last instruction of the block.
+    #[inline(always)]
+    fn end_row<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        let (row, size) = (&mut self.row, 2 << block.ilastsize);
+        let end = block.iaddr.wrapping_add(u64::from(block.iretire) * 2);
+        (row.itype, row.size) = (block.itype, size);
+        row.address = end.wrapping_sub(size.into());
+        (row.time, row.cycle) = (cycle.time, cycle.cycle);
+        if COUNTED {
+            (row.end, row.last) = (self.tally.entered.1, self.tally.last);
+        }
+        self.open = if self.can_join & (block.itype.0 == 0) { Some(end) } else { None };
+    }
+
+    /// The pass of a row that sends nothing, or the report after an uninferable jump; the next one is at `next`.
+    #[inline(always)]
+    fn pass_usual(&mut self, next: u64) -> bool {
+        let itype = self.row.itype;
+        if !self.can_join {
+            // Only plain rows: their report needs no look at what comes next.
+            if itype.0 != 0 || self.row.next() != next || !self.previous.updiscon() {
+                return false;
+            }
+            self.halfwords += u64::from(self.row.halfwords);
+            self.report_target(self.row.address, self.row.end);
+            return true;
+        }
+        let halfwords = self.halfwords + u64::from(self.row.halfwords);
+        if itype.0 == 0 || self.progress(halfwords) >= self.due {
+            return false;
+        }
+        if !self.stretch.runs.is_empty() && self.overlaps(self.row.from, self.row.address) {
+            return false;
+        }
+        if itype.is_branch() {
+            if self.branches >= 30 {
+                return false;
+            }
+            self.map |= u32::from(itype != Itype::TAKEN_BRANCH) << self.branches;
+            self.branches += 1;
+            self.branched = true;
+            self.stretch.begin(next);
+            self.previous.departure = Departure::Branch;
+        } else if itype.is_uninferable() {
+            let passed = self.stretch.has_passed(next, self.row.address);
+            self.previous.target_passed = passed && self.config.encoder.exact;
+            self.previous.departure = Departure::Updiscon;
+            self.stretch.begin(next);
+            self.can_join = false;
+        } else {
+            if self.config.encoder.exact {
+                self.stretch.transfer(self.row.address, self.row.end, next);
+            }
+            self.previous.departure = Departure::Inferred;
+        }
+        self.halfwords = halfwords;
+        true
+    }
+
+    /// Reports the target of an uninferable jump, at which the trace is at `end`.
+    #[inline(always)]
+    fn report_target(&mut self, address: u64, end: super::Progress) {
+        self.report_to(address, end, ReportReason::Flow, false, false);
+        self.stretch.begin(address.wrapping_add(1));
+        self.previous.departure = Departure::Plain;
+        self.can_join = true;
+        self.usual &= !(self.ambiguous | self.lost) & self.error.is_ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trackway_core::*;
+    use trackway_image::Image;
+    use trackway_testkit::random::{Numbers, Program, Rates, Walk};
+
+    use crate::config::{Config, ResyncMode};
+    use crate::dialect::Dialect;
+    use crate::lower::Lower;
+
+    /// Bytes and account of a trace that comes in two parts, and whether its end was usual.
+    fn encode(batch: &Batch, cut: usize, config: &Config, shortcuts: bool) -> (Vec<u8>, String, bool) {
+        let mut lower = Lower::new(Vec::new(), config, Isa::Rv64, None).unwrap();
+        lower.encoder_mut().shortcuts = shortcuts;
+        if cut.is_multiple_of(2) {
+            lower.keep_code(Arc::new(Image::default()));
+        }
+        for events in [&batch.events[..cut], &batch.events[cut..]] {
+            lower.put(&Batch { events: events.to_vec(), ..batch.clone() }).unwrap();
+        }
+        let usual = lower.encoder().usual;
+        let account = format!("{:?}", lower.finish().unwrap());
+        (lower.into_inner(), account, usual)
+    }
+
+    /// The usual way yields the packets and the account of the full one, whatever happens between usual blocks.
+    #[test]
+    fn the_usual_way_is_the_full_one() {
+        let (mut usual, mut cases) = (0, 0);
+        for seed in 0..4000 {
+            let numbers = &mut Numbers(seed);
+            let count = 4 + numbers.below(60) as usize;
+            let program = Program::new(numbers, 0x8000, count);
+            let on = numbers.draw();
+            let rate = |bit: u32, rate: u64| if on >> bit & 3 == 3 { rate } else { 0 };
+            let rates = Rates {
+                exception: rate(0, 40),
+                interrupt: rate(2, 40),
+                stray_return: rate(4, 3),
+                privilege: on >> 6 & 3 == 3,
+                context: rate(8, 40),
+                notify: rate(10, 40),
+                steady: on >> 12 & 1 == 1,
+                vector: false,
+            };
+            let steps = 50 + numbers.below(800) as usize;
+            let walk = Walk::new(numbers, &program, steps, rates);
+            let mut config = Config::new(if on >> 13 & 1 == 1 { Dialect::V2 } else { Dialect::Draft });
+            config.params.iaddress_width = 64;
+            config.params.ecause_width = 5;
+            config.params.nocontext = (on >> 14 & 1) as u32;
+            config.params.context_width = 8;
+            config.params.itype_width = if on >> 15 & 3 == 3 { 3 } else { 4 };
+            config.params.cache_size = 3;
+            config.params.bpred_size = 3;
+            config.params.sijump = u32::from(on >> 17 & 3 == 3);
+            config.options.sijump = config.params.sijump == 1;
+            config.options.branch_prediction = on >> 19 & 7 == 7;
+            config.options.jump_target_cache = on >> 22 & 7 == 7;
+            config.options.full_address = on >> 25 & 1 == 1;
+            config.params.f0s_width = 1;
+            config.encoder.exact = on >> 26 & 1 == 1;
+            config.encoder.compress = on >> 27 & 1 == 1;
+            config.encoder.block = (on >> 28 & 1) as u32;
+            let interval = 1 + numbers.below(90);
+            (config.encoder.resync_mode, config.encoder.resync_interval) = match numbers.below(4) {
+                0 => (ResyncMode::Off, None),
+                1 => (ResyncMode::Packets, Some(interval)),
+                2 => (ResyncMode::Cycles, Some(interval)),
+                _ => (ResyncMode::Halfwords, Some(interval)),
+            };
+            if config.check().is_err() {
+                continue;
+            }
+            let cut = numbers.below(walk.batch.events.len() as u64) as usize;
+            let quick = encode(&walk.batch, cut, &config, true);
+            let full = encode(&walk.batch, cut, &config, false);
+            assert_eq!(quick.0, full.0, "seed {seed}: {config:?}");
+            assert_eq!(quick.1, full.1, "seed {seed}: {config:?}");
+            cases += 1;
+            usual += u32::from(quick.2);
+        }
+        assert!(cases > 2000 && usual > cases / 4, "{usual} of {cases}");
+    }
+}
