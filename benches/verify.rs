@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trackway_bench::{Measure, run};
 use trackway_core::{Batch, Input, Sink, Source};
-use trackway_hart::machine::{Machine, MachineConfig, Status};
+use trackway_hart::machine::{Machine, MachineConfig, ROM_BASE, Status};
 use trackway_hart::{Config as Core, Program, RecordOptions, Recorder, Target};
 use trackway_tandem::{Config, Lower, Trace, WriteConfig};
 use trackway_tools::verify::{Options, Range, Verifier, verify};
@@ -33,6 +33,8 @@ fn main() {
                 range(0xc00_0000, 0x400_0000),
                 range(0x1000_0000, 0x1000),
             ],
+            // The board's code after reset is in no file.
+            trusted: vec![range(ROM_BASE, 0x1000)],
             ..Options::new(config.core)
         };
         let (verifying, alone) = (format!("{name}: verify"), format!("{name}: the model alone"));
@@ -44,9 +46,7 @@ fn main() {
                     "instructions",
                     || {
                         let mut verifier = Verifier::new(options.clone());
-                        for segment in &program.segments {
-                            verifier.memory.load(segment.physical, segment.bytes());
-                        }
+                        verifier.memory.load_program(&program, 0);
                         let input = Input::Whole(bytes.clone());
                         (verifier, Trace::open(input, Config::default()).expect("widths").events())
                     },
