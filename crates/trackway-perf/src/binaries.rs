@@ -107,6 +107,11 @@ impl Places {
             for folder in &self.debug_dirs {
                 all.extend(inside(folder, &dso.name).map(|path| (path, ByPath::InSysroot)));
             }
+        }
+        for folder in &self.debug_dirs {
+            all.extend(lying_in(folder, &dso.name).map(|path| (path, ByPath::InSysroot)));
+        }
+        if is_file {
             // Only with a build id to compare, and only a plain file: opening others has effects.
             if dso.build_id.is_some() {
                 all.push((PathBuf::from(&dso.name), ByPath::OnHost));
@@ -120,8 +125,8 @@ impl Places {
         let id = build_id_of((*bytes).as_ref()).or_else(|| dso.build_id.clone());
         let debug = id.and_then(|id| {
             let folders = self.debug_dirs.iter().chain(&self.sysroots);
-            let mut paths = folders.flat_map(|folder| debug_files(folder, &id, &dso.name));
-            paths.find_map(|path| {
+            let paths = folders.flat_map(|folder| debug_files(folder, &id, &dso.name));
+            paths.filter(|path| path.to_string_lossy() != name).find_map(|path| {
                 open(&path).filter(|found| build_id_of((**found).as_ref()).as_ref() == Some(&id))
             })
         });
@@ -174,7 +179,19 @@ fn debug_files(folder: &Path, id: &[u8], name: &str) -> Vec<PathBuf> {
         all.push(at.join(rest).join("debug"));
     }
     all.extend(inside(folder, &format!("{name}.debug")));
+    if let Some(file) = Path::new(name).file_name().map(|name| name.to_string_lossy()) {
+        all.extend(inside(folder, &format!("{file}.debug")));
+        all.extend(inside(folder, &file));
+    }
     all
+}
+
+/// Files of that name in the folder itself, in order; modules and the kernel also under their own names.
+fn lying_in(folder: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let mut files: Vec<_> = files.filter(|file| is_same_name(Path::new(file), name)).collect();
+    files.sort();
+    files.into_iter().filter_map(move |file| inside(folder, &file.to_string_lossy()))
 }
 
 /// Is a file that the user named the one of that name in the recording? Modules are also named as `[module]`.

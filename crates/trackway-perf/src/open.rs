@@ -298,7 +298,7 @@ impl Opened for Recording {
     }
 
     fn items(&mut self) -> Result<Box<dyn Items>> {
-        Ok(Box::new(RecordItems::new(Some(self.records()), self.packets())))
+        Ok(Box::new(RecordItems::new(self.records(), self.packets(), self.header.error)))
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {

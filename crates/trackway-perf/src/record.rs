@@ -186,6 +186,11 @@ impl Records {
         }
     }
 
+    /// True if no record follows.
+    pub(crate) fn is_over(&self) -> bool {
+        self.at >= self.end
+    }
+
     /// The next record. After an error in a field the record after it follows; after one in its size, nothing.
     pub(crate) fn next(&mut self) -> Result<Option<Record>> {
         let (offset, end) = (self.at, self.end);

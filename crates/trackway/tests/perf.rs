@@ -287,6 +287,7 @@ fn every_cut_delivers_what_came_before() {
     let bytes = one_core(&stream, &run, Recording::new(), put).finish();
     let options = options(&run.elf);
     let whole = filled(&mut *opened(&bytes, &options).events().unwrap());
+    assert!(listed(&mut opened(&bytes, &options)).is_ok_and(|count| count > 10));
     let mut delivered = 0;
     for cut in 0..bytes.len() {
         match options.open_bytes(bytes[..cut].to_vec()) {
@@ -297,11 +298,27 @@ fn every_cut_delivers_what_came_before() {
                 assert!(lines.iter().any(|line| line.contains("truncated")), "cut at {cut}");
                 assert!(same >= delivered, "cut at {cut}: {same} events, {delivered} before");
                 delivered = same;
+                if cut % 16 == 0 {
+                    assert!(listed(&mut trace).is_err(), "cut at {cut}: its listing is whole");
+                }
             }
             Err(error) => assert!(delivered == 0, "cut at {cut}: {error}"),
         }
     }
     assert!(delivered + 4 > whole.len(), "{delivered} of {}", whole.len());
+}
+
+/// The listing of records and packets, past errors that do not end it; the error that does.
+fn listed(trace: &mut Trace) -> Result<usize, String> {
+    let (mut items, mut item, mut count) = (trace.items().unwrap(), Default::default(), 0);
+    loop {
+        match items.next(&mut item) {
+            Ok(true) => count += 1,
+            Ok(false) => return Ok(count),
+            Err(_) if matches!(items.resync(), Ok(Some(_))) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
 }
 
 #[test]
@@ -325,16 +342,7 @@ fn damage_never_panics() {
         assert!(observed(&mut *again.events().unwrap()) == lines, "seed {seed}");
         let mut found = 0;
         let _ = trace.check(&mut |_| found += 1);
-        let mut items = trace.items().unwrap();
-        let mut item = Default::default();
-        for _ in 0..1 << 20 {
-            match items.next(&mut item) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(_) if matches!(items.resync(), Ok(Some(_))) => {}
-                Err(_) => break,
-            }
-        }
+        let _ = listed(&mut trace);
     }
 }
 
@@ -444,6 +452,29 @@ fn binaries_and_symbols_are_found_by_build_id() {
     // A file of another build in that place is not taken.
     std::fs::write(&path, program_with([1; 20])).unwrap();
     assert_eq!(parts(&naming("/bin/program", Some(&id)), &options), [""; 0]);
+}
+
+/// A file that lies in the folder itself is found by its name; it has the right build where the recording says it.
+#[cfg(unix)]
+#[test]
+fn binaries_may_lie_flat_in_a_folder() {
+    let folder = Folder::new("flat");
+    let id = [0xab; 20];
+    let path = folder.write("flat/program", &program_with(id));
+    let (secret, flat) = (folder.write("secret", &program_with(id)), folder.0.join("flat"));
+    std::os::unix::fs::symlink(&secret, flat.join("other")).unwrap();
+    let options = with_folder("debug-dir", &flat);
+    for known in [None, Some(&id[..])] {
+        assert_eq!(parts(&naming("/usr/bin/program", known), &options), [path.display().to_string()]);
+    }
+    for strange in ["/usr/bin/other", "/usr/bin/..", "/", "/usr/bin/program2"] {
+        assert_eq!(parts(&naming(strange, None), &options), [""; 0], "{strange}");
+    }
+    let refused = opened(&naming("/usr/bin/program", Some(&[1; 20])), &options);
+    assert!(refused.facts().iter().any(|(_, text)| text.contains("another build")), "{:?}", refused.facts());
+    // Named as it is in brackets, a module is found by its own name.
+    let module = folder.write("flat/mod-one.ko", &program_with(id));
+    assert_eq!(parts(&naming("[mod_one]", None), &options), [module.display().to_string()]);
 }
 
 /// The kernel is where the symbol is that its mapping is named after; code that it made is named as such.
