@@ -1,6 +1,5 @@
 //! Every truncation of an input: each is entered at a place near its end, so that all of them can be tried.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,12 +23,12 @@ impl Buffer for Cut {}
 const HEAD: usize = 1 << 16;
 const REOPENED: usize = 4096;
 
-/// Reads every truncation in `cuts`, and asserts that it delivers the steps before it: the last one may lack what was
+/// Reads every truncation in `cuts`, which rise, and asserts that it delivers the steps before it: the last one may lack what was
 /// cut. `open` returns a function that begins to read.
 pub fn every_cut<E: FnMut() -> Box<dyn Source>>(
     what: &str,
     bytes: &[u8],
-    cuts: Range<usize>,
+    cuts: impl Iterator<Item = usize>,
     open: impl Fn(Input) -> E,
 ) {
     let cut = Arc::new(Cut { bytes: bytes.to_vec(), end: AtomicUsize::new(bytes.len()) });

@@ -26,7 +26,7 @@ mod skip;
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::Isa;
+use trackway_core::{Isa, SplitMix64};
 
 pub use skip::skipped;
 
@@ -62,6 +62,27 @@ pub fn cuts(length: usize) -> impl Iterator<Item = usize> {
     let (every, others) = if sweep() { (60_000, 3_000) } else { (1_000, 200) };
     let every = length.min(every);
     (0..every).chain((every..length).step_by(((length - every) / others).max(1) | 1))
+}
+
+/// A stretch of a log that begins with a line, anywhere in it; all of it if it is short, if a sweep is asked for, and now
+/// and then.
+pub fn stretch<'l>(log: &'l [u8], most: usize, random: &mut SplitMix64) -> &'l [u8] {
+    if log.len() <= most || sweep() || random.below(50) == 0 {
+        return log;
+    }
+    let end = |from: usize| {
+        log[from..].iter().position(|byte| *byte == b'\n').map_or(log.len(), |place| from + place + 1)
+    };
+    let from = random.below((log.len() - most) as u64 + 1) as usize;
+    let start = if from == 0 { 0 } else { end(from - 1) };
+    &log[start..end((start + most).min(log.len()))]
+}
+
+/// Lengths after the first 1,000 to cut a long log to, for [`cut::every_cut`]: each up to 20,000, then one of 500. With
+/// `TRACKWAY_SWEEP` all.
+pub fn later_cuts(length: usize) -> impl Iterator<Item = usize> {
+    let every = if sweep() { length } else { length.min(20_000) };
+    (1_000.min(every)..every).chain((every..length).step_by(499))
 }
 
 /// True if `TRACKWAY_SWEEP` asks for a long run of a test.

@@ -31,6 +31,9 @@ trackway_format::settings! {
     }
 }
 
+/// Bytes of a stream that opening sees.
+const HEAD: usize = 1 << 16;
+
 /// An opened log.
 #[derive(Debug)]
 pub(crate) struct Vcd {
@@ -78,7 +81,7 @@ impl Log for Vcd {
         let section: Section = start.settings.of_format(start.format)?;
         let bytes = start.whole.map_or(start.head, |whole| (**whole).as_ref());
         let header = Header::read(bytes);
-        if !header.is_whole && start.whole.is_none() {
+        if !header.is_whole && start.whole.is_none() && start.head.len() >= HEAD {
             let text = "the declarations of this VCD are longer than 64 KiB: name a file, not a stream";
             return Err(trackway_format::Error::Unsupported(text.into()));
         }
@@ -117,6 +120,7 @@ impl Log for Vcd {
             port: Port::default(),
             xlen: self.xlen(),
             shown: None,
+            last: 0,
         }
     }
 
@@ -171,6 +175,8 @@ pub(crate) struct Lifting {
     xlen: u32,
     /// Time of the last time event.
     shown: Option<u64>,
+    /// Offset of the last line.
+    last: u64,
 }
 
 impl Lifting {
@@ -204,6 +210,7 @@ impl Lift for Lifting {
 
     #[inline(always)]
     fn line(&mut self, line: &Line<'_>, full: bool, batch: &mut Batch) -> Result<Option<usize>, Wrong> {
+        self.last = line.offset;
         let time = if self.values.state.in_body { time_of(line.text) } else { None };
         let Some(time) = time else { return self.values.take(line.text).map(|kind| Some(kind as usize)) };
         let time = time?;
@@ -215,7 +222,7 @@ impl Lift for Lifting {
     }
 
     fn end(&mut self, batch: &mut Batch) {
-        self.sample(self.pair.current.offset, false, batch);
+        self.sample(self.last, false, batch);
         self.values.state.rose = false;
         self.pair.end(batch);
     }
