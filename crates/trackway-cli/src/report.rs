@@ -199,8 +199,11 @@ pub(crate) fn print_health(health: &Health, common: &Common) {
     }
 }
 
-/// The reason for exit code 3 where the path had to be followed through the program, and nowhere could be.
+/// The reason for exit code 3 where nothing could be read, or the path had to be followed and nowhere could be.
 pub(crate) fn unfollowed(health: &Health) -> Option<String> {
+    if health.is_unread() {
+        return Some("nothing of it could be read: is it of this format (--format)?".to_string());
+    }
     let places = health.counts.unfollowed;
     let text = || {
         let program = "is this the program that ran (--elf)?".to_string();

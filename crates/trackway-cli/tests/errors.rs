@@ -109,6 +109,18 @@ fn broken_containers_are_told_alike() {
     }
 }
 
+/// A log of another kind, where the format is forced: every line is wrong, and that is not fine.
+#[test]
+fn a_file_of_which_nothing_is_read_is_unreadable() {
+    for (format, file) in [("tarmac", "testdata/spike/mix.spike"), ("spike", "testdata/riscv-dv/mix.csv")] {
+        for command in ["info", "stats", "dump"] {
+            let output = trackway(&[command, "--format", format, &repo(file)]);
+            assert_eq!(output.status.code(), Some(3), "{command} {format}");
+            assert!(text(&output.stderr).contains("nothing of it could be read"), "{command} {format}");
+        }
+    }
+}
+
 /// An error names a file once, and proposes what was not just tried.
 #[test]
 fn errors_read_well() {

@@ -122,6 +122,12 @@ impl Health {
         self.counts.instructions == 0 && self.counts.unfollowed > 0
     }
 
+    /// True if nothing could be read, neither items nor instructions: bytes were skipped, and that is all.
+    pub fn is_unread(&self) -> bool {
+        let Counts { instructions, skipped, .. } = self.counts;
+        self.items.unwrap_or(0) == 0 && instructions == 0 && self.errors > 0 && skipped > 0
+    }
+
     /// The line that every report ends with.
     pub fn line(&self) -> String {
         let items = self.items.map_or(String::new(), |items| format!("{items} items, "));

@@ -52,9 +52,7 @@ pub(super) fn run(args: &Args, shape: Shape, selection: &Selection) -> Result<Ex
     {
         return Err(Failure::Usage(format!("{}: nothing lies between --from and --to", file.display())));
     }
-    if health.is_unfollowed()
-        && let Some(reason) = unfollowed(&health)
-    {
+    if let Some(reason) = unfollowed(&health) {
         return Err(Failure::Unfollowed(format!("{}: {reason}", file.display())));
     }
     finished.map_err(|error| written(args, &args.output, error))?;
