@@ -14,6 +14,9 @@ const LEVEL: i32 = 3;
 /// Bytes that are collected before they are written to a plain file.
 const PLAIN_BLOCK: usize = 1 << 18;
 
+/// Groups for which the buffer of a plain file is lent at once.
+const LENT: u64 = 1 << 12;
+
 /// Writes a trace: the header, groups that end with a marker record, then the remaining records.
 ///
 /// A ZSTF file gets an index when the number of chunks has doubled, and at the end; chunks are readable without one.
@@ -116,6 +119,27 @@ impl Writer {
     #[inline]
     pub(crate) fn end_group(&mut self, raw: Vec<u8>) {
         self.raw = raw;
+    }
+
+    /// Lends the buffer for several groups, with their largest number; [`take_back`](Writer::take_back) ends them.
+    #[inline]
+    pub(crate) fn lend(&mut self) -> (Vec<u8>, usize) {
+        let room = match self.config.container {
+            Container::Zstf => self.config.chunk.max(1).saturating_sub(self.markers),
+            _ if self.raw.len() > PLAIN_BLOCK => 0,
+            _ => LENT,
+        };
+        (std::mem::take(&mut self.raw), room as usize)
+    }
+
+    /// Takes the buffer back after `count` groups. The next instruction is at `next_pc`.
+    #[inline]
+    pub(crate) fn take_back(&mut self, raw: Vec<u8>, count: u64, next_pc: u64) {
+        self.raw = raw;
+        if count > 0 {
+            self.markers += count;
+            self.next_pc = next_pc;
+        }
     }
 
     /// Writes the records after the last marker, and completes the file.
