@@ -168,7 +168,7 @@ impl Lower {
         })
     }
 
-    /// Takes every event by itself, for tests: the same trace results.
+    /// Takes the events one by one, for tests: the same trace results.
     #[doc(hidden)]
     pub fn without_shortcuts(mut self) -> Self {
         self.shortcuts = false;

@@ -1,4 +1,4 @@
-//! Steps that are written in the usual way, many at a time, give the trace of steps that are taken one by one.
+//! Steps that are written in the usual way, many at a time, become the trace of steps that are taken one by one.
 
 mod common;
 
