@@ -1,4 +1,5 @@
-//! ETE and ETMv4: packets and full decoding of a snapshot of the corpus, beside OpenCSD (feature `opencsd`).
+//! ETE and ETMv4: packets and full decoding of a snapshot of the corpus, beside OpenCSD (feature `opencsd`); and the trace
+//! unit, which gets the decoded runs from memory and whose bytes are thrown away.
 //!
 //! One thread is measured by its time on a core, two threads by the time passed. *Warm* uses a block table that was
 //! built before, *cold* builds it in the pass. OpenCSD has the program in memory, as we have; given as files, which its
@@ -9,8 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_bench::{Measure, run};
-use trackway_core::{Count, SharedBytes, Source};
-use trackway_ete::{Deframed, Frames, Framing, Options, Reader, Snapshot, TraceSource, lift};
+use trackway_core::{Batch, Count, Meta, Result, SharedBytes, Sink, Source};
+use trackway_ete::encode::EncodeConfig;
+use trackway_ete::{
+    Deframed, Frames, Framing, Lower, Options, Reader, Snapshot, TraceSource, UnitSink, lift,
+};
 use trackway_image::Image;
 
 const PASSES: usize = 10;
@@ -51,6 +55,11 @@ fn main() {
             results.rate(ours);
         }
     }
+
+    let (meta, batches) = lifted(&trace);
+    let unit = "trace unit, from runs";
+    let lower = || lowered(&trace, &meta, &batches);
+    run(PASSES, vec![Measure::new(unit, "instructions", lower).on_core()]).reach(unit, 100.0);
 
     // The trace as it is, and eight of it in a row.
     for times in [1, 8] {
@@ -121,6 +130,32 @@ fn full(trace: &TraceSource, threads: usize) -> u64 {
     let mut count = Count::default();
     while events.observe(&mut count).expect("a good trace") {}
     count.0
+}
+
+/// All events.
+fn lifted(trace: &TraceSource) -> (Meta, Vec<Batch>) {
+    let mut events = lift(vec![trace.clone()], &Options::default());
+    let (mut batches, mut batch) = (Vec::new(), Batch::default());
+    while events.fill(&mut batch).expect("a good trace") {
+        batches.push(std::mem::take(&mut batch));
+    }
+    (events.meta().clone(), batches)
+}
+
+/// Instructions that go through a trace unit.
+fn lowered(trace: &TraceSource, meta: &Meta, batches: &[Batch]) -> u64 {
+    struct Nowhere;
+    impl UnitSink for Nowhere {
+        fn write(&mut self, _: usize, bytes: &[u8]) -> Result<()> {
+            std::hint::black_box(bytes);
+            Ok(())
+        }
+    }
+    let images = vec![Arc::clone(&trace.image)];
+    let mut lower = Lower::new(meta, &EncodeConfig::default(), images, Nowhere).expect("a trace unit");
+    batches.iter().for_each(|batch| lower.put(batch).expect("bytes"));
+    lower.finish().expect("an account");
+    batches.iter().map(Batch::instructions).sum()
 }
 
 /// Frames taken apart and packets read.

@@ -1,4 +1,7 @@
 //! The index: making it beside `stats` of the same trace, and seeking to the middle with it, the trace opened anew.
+//!
+//! `cargo bench -p trackway-bench --bench index -- stf spike` measures these formats only; TRACKWAY_BENCH_INSTRUCTIONS makes
+//! shorter traces, for tools that count instructions.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -59,8 +62,9 @@ fn written(folder: &Path, format: &'static dyn Format, run: &Recorded) -> Option
     let mut sink = format.create(writing, &run.meta).ok()?;
     let mut gap = Batch::default();
     gap.push_gap(0, Gap::new(GapReason::Filtered));
+    let instructions = std::env::var("TRACKWAY_BENCH_INSTRUCTIONS").ok().and_then(|text| text.parse().ok());
     let mut count = 0;
-    while count < INSTRUCTIONS {
+    while count < instructions.unwrap_or(INSTRUCTIONS) {
         for batch in &run.batches {
             sink.put(batch).expect("written");
             count += batch.instructions();
@@ -85,10 +89,15 @@ fn seek(path: &Path, options: &Options, n: u64) -> f64 {
 }
 
 fn main() {
+    let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let wanted = |id: &str| {
+        let mut names = names.iter().filter(|name| name.parse::<usize>().is_err()).peekable();
+        names.peek().is_none() || names.any(|name| name.starts_with(id))
+    };
     let folder = std::env::temp_dir().join(format!("trackway-bench-index-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let runs = [riscv(), arm()];
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|format| wanted(format.id().as_str())) {
         let Some((path, options)) = runs.iter().find_map(|run| written(&folder, *format, run)) else {
             continue;
         };

@@ -11,9 +11,12 @@ import subprocess
 import sys
 import time
 
+import pandas
 import pyarrow.csv
 import trackway
 
+#: Instructions that are read as JSON lines: the whole would take minutes.
+LINES = 200_000
 COLUMNS = ["number", "pc", "class", "function", "taken"]
 
 
@@ -58,6 +61,15 @@ def main():
 
         text = best(csv, 1)
         print(f"CSV through a pipe: {text:.2f} s, {text / whole:.1f} times")
+        line = [given.program, "dump", given.trace, "--jsonl", "-q", "--to", str(min(LINES, rows))]
+        line += ["--elf", given.elf] if given.elf else []
+
+        def jsonl():
+            with subprocess.Popen(line, stdout=subprocess.PIPE) as child:
+                pandas.read_json(child.stdout, lines=True)
+
+        text = best(jsonl, 1) / min(LINES, rows)
+        print(f"dump --jsonl into pandas: {text * 1e6:.1f} s per million, {text * rows / whole:.1f} times")
     return 0
 
 

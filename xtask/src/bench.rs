@@ -12,7 +12,7 @@ use crate::tree;
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench --write`. Each job runs its contestants in turn in one process and takes the median of
+The rows are those that `cargo xtask bench` prints; `--write` puts them here. Each job runs its contestants in turn in one process and takes the median of
 the passes; in parentheses is the ratio of the best passes, which other work on the machine disturbs less. A ratio is
 how many times as fast ours is as the peer or limit beside it (goal: *at least*), or how many times as long ours takes
 (goal: *at most*). Rates of two runs on a shared machine differ by up to a third; ratios of one run differ by less.
@@ -28,9 +28,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let opencsd = opencsd();
     let mut table = String::new();
     for job in jobs() {
-        if names.is_empty() || names.contains(&&job) {
+        if names.is_empty() || names.contains(&&job.name) {
             let rows = run_job(&job, opencsd)?;
-            table += &section(&job, &title(&job), &rows);
+            table += &section(&job.name, &title(&job.name), &rows);
         }
     }
     println!("{table}");
@@ -44,12 +44,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Names of the jobs, in the order of the manifest.
-fn jobs() -> Vec<String> {
+/// A job of the manifest.
+struct Job {
+    name: String,
+    /// Features that it needs.
+    features: Vec<String>,
+}
+
+/// The jobs, in the order of the manifest.
+fn jobs() -> Vec<Job> {
     let package = tree::Package::read(&tree::root().join("benches"));
     let benches = package.and_then(|package| package.manifest.get("bench")?.as_array().cloned());
-    let name = |bench: &toml::Value| Some(bench.get("name")?.as_str()?.to_string());
-    benches.iter().flatten().filter_map(name).collect()
+    let job = |bench: &toml::Value| {
+        let features = bench.get("required-features").and_then(toml::Value::as_array);
+        let texts = features.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_string()));
+        Some(Job { name: bench.get("name")?.as_str()?.to_string(), features: texts.collect() })
+    };
+    benches.iter().flatten().filter_map(job).collect()
 }
 
 /// The first paragraph of the job's own documentation.
@@ -60,12 +71,14 @@ fn title(job: &str) -> String {
 }
 
 /// The rows that a job prints.
-fn run_job(job: &str, opencsd: bool) -> Result<Vec<String>, String> {
+fn run_job(job: &Job, opencsd: bool) -> Result<Vec<String>, String> {
+    let Job { name: job, features } = job;
     eprintln!("== {job}");
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     cargo.current_dir(tree::root()).args(["bench", "--locked", "-p", "trackway-bench", "--bench", job]);
-    if opencsd {
-        cargo.args(["--features", "opencsd"]);
+    let opencsd = opencsd.then_some("opencsd");
+    for feature in features.iter().map(String::as_str).chain(opencsd) {
+        cargo.args(["--features", feature]);
     }
     let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| format!("{job}: {error}"))?;
@@ -125,8 +138,8 @@ mod tests {
 
     #[test]
     fn a_page_has_every_job_and_its_rows() {
-        assert!(jobs().contains(&"stf".to_string()));
-        assert!(jobs().iter().all(|job| !title(job).is_empty()), "a job without documentation");
+        assert!(jobs().iter().any(|job| job.name == "stf"));
+        assert!(jobs().iter().all(|job| !title(&job.name).is_empty()), "a job without documentation");
         let rows = ["| lift | 1 M/s | peer: 2 M/s | 0.50 (0.51) | |".to_string()];
         assert!(
             section("stf", "STF.", &rows)

@@ -27,7 +27,7 @@ const PACKAGES: [&str; 17] = [
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
-const FETCHED: [(&str, &str); 4] = [
+const FETCHED: [(&str, &str); 5] = [
     (
         "venv/lib",
         "python3 -m venv venv && venv/bin/pip install -q perfetto protobuf jsonschema || (rm -rf venv; false)",
@@ -48,13 +48,18 @@ const FETCHED: [(&str, &str); 4] = [
         "playwright/node_modules/playwright-core",
         "mkdir -p playwright && npm install -s --no-audit --no-fund --no-save --prefix playwright playwright-core",
     ),
+    (
+        "dap/node_modules/@vscode/debugadapter-testsupport",
+        "mkdir -p dap && npm install -s --no-audit --no-fund --no-save --prefix dap @vscode/debugadapter-testsupport",
+    ),
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 9] = [
+const TESTS: [(&str, &str); 10] = [
     ("trackway-cli", "peers"),
     ("trackway-cli", "browser"),
     ("trackway-cli", "viewer"),
+    ("trackway-cli", "dap"),
     ("trackway-cli", "qemu_peers"),
     ("trackway-cli", "qemu_system"),
     ("trackway", "perf"),

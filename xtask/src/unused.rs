@@ -34,13 +34,22 @@ fn of_package(package: &Package) -> Vec<String> {
             let word = name.replace('-', "_");
             if !all.contains(&word) {
                 problems.push(format!("{}: {name} is declared in [{table}] and not used", package.name));
-            } else if table == "dependencies" && package.folder.join("src").is_dir() && !code.contains(&word)
+            } else if table == "dependencies"
+                && package.folder.join("src").is_dir()
+                && !code.contains(&word)
+                && !is_optional(package, &name)
             {
                 problems.push(format!("{}: {name} belongs in [dev-dependencies]", package.name));
             }
         }
     }
     problems
+}
+
+/// Only what is in `[dependencies]` can be left out, also where nothing but a benchmark uses it.
+fn is_optional(package: &Package, name: &str) -> bool {
+    let entry = package.manifest.get("dependencies").and_then(|table| table.get(name));
+    entry.and_then(|entry| entry.get("optional")).and_then(toml::Value::as_bool) == Some(true)
 }
 
 fn of_workspace(manifest: &str, packages: &[Package]) -> Vec<String> {

@@ -116,7 +116,7 @@ impl App {
                 _ => Tone::Plain,
             };
             let content = register.content.unwrap_or("unknown".into());
-            (tone, format!("{:<5}{}", register.name, tail(&content, 16)))
+            (tone, register_cell(&register.name, &content))
         };
         let all: Vec<Toned> = self.session.replay().registers()?.into_iter().map(shown).collect();
         let is_unknown = all.iter().all(|(tone, _)| *tone == Tone::Faint);
@@ -245,5 +245,35 @@ fn tail(content: &str, most: usize) -> String {
     match content.len().checked_sub(most) {
         Some(cut @ 1..) if content.is_ascii() => format!("…{}", &content[cut + 1..]),
         _ => content.to_string(),
+    }
+}
+
+/// A register in 21 columns: beside a long name a value loses leading zeros, then digits.
+fn register_cell(name: &str, content: &str) -> String {
+    let (value, room) = (tail(content, 16), 20usize.saturating_sub(name.len()).clamp(4, 16));
+    let digits = value.trim_start_matches('0');
+    let value = match (value.len() <= room, digits) {
+        (true, _) => value,
+        (false, "") => "0".into(),
+        (false, digits) => tail(digits, room),
+    };
+    format!("{name:<4} {value}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::register_cell;
+
+    #[test]
+    fn beside_long_names_values_fit() {
+        for (name, content, wanted) in [
+            ("a0", "0000000080000000", "a0   0000000080000000"),
+            ("mcounteren", "0000000000000000", "mcounteren 0"),
+            ("mstatus", "0000000a00000000", "mstatus a00000000"),
+            ("mcounteren", "1234567890abcdef", "mcounteren …890abcdef"),
+            ("stvec", "unknown", "stvec unknown"),
+        ] {
+            assert_eq!(register_cell(name, content), wanted);
+        }
     }
 }

@@ -226,17 +226,17 @@ pub(crate) struct InfoArgs {
 /// Arguments of `stats`.
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
-    /// Trace; `-` is stdin
+    /// Traces; `-` is stdin
     #[arg(value_name = "FILE", required_unless_present_any = ["item", "merge"])]
-    pub(crate) file: Option<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Count a work item of `split --plan`, for --merge
-    #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["file", "merge", "json", "top", "by"])]
+    #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["files", "merge", "json", "top", "by"])]
     pub(crate) item: Option<PathBuf>,
     /// Where to write the counts of an item [default: stdout]
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["file", "merge"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["files", "merge"])]
     pub(crate) output: Option<PathBuf>,
     /// Show the counts of all items of a trace as one
-    #[arg(long, value_name = "PART.json", num_args = 1.., conflicts_with = "file")]
+    #[arg(long, value_name = "PART.json", num_args = 1.., conflicts_with = "files")]
     pub(crate) merge: Vec<PathBuf>,
     /// How many of the hottest blocks, branches, functions … to show
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -250,7 +250,7 @@ pub(crate) struct StatsArgs {
     /// Further analyses; for --merge those of its parts, which are the default there
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = analyses())]
     pub(crate) with: Vec<Vec<Analysis>>,
-    /// One JSON object
+    /// One JSON object per file
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

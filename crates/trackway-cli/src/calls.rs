@@ -205,10 +205,11 @@ impl<'a> Shown<'a> {
             .map(|(id, pairs)| {
                 let sum = |of: &dyn Fn(NodeId) -> u64| pairs.iter().map(|(leaf, _)| of(*leaf)).sum::<u64>();
                 let (name, address) = self.name(id);
+                let leaves = pairs.iter().map(|(leaf, _)| *leaf).collect();
                 Line {
                     name,
                     address,
-                    inclusive: sum(&|id| self.inclusive[id as usize]),
+                    inclusive: self.called.tree.inclusive_of(&self.inclusive, &leaves),
                     exclusive: sum(&|id| nodes[id as usize].instructions),
                     calls: sum(&|id| nodes[id as usize].calls),
                     guesses: sum(&|id| nodes[id as usize].guesses),

@@ -6,6 +6,7 @@ mod side;
 use std::path::PathBuf;
 
 use clap::ValueHint;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use trackway::format::Format;
 use trackway_core::{FormatId, Isa};
 use trackway_tools::diff::{self, Group, Kind, NotCompared, Report, Tolerate};
@@ -35,10 +36,10 @@ pub(crate) struct Args {
     pub(crate) record: Option<PathBuf>,
     /// Compare only these: pcs (addresses, encodings, outcomes, instructions on one side only), regs, mem, traps,
     /// contexts, time
-    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = group)]
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = group())]
     pub(crate) only: Vec<Group>,
     /// Compare everything but these
-    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = group)]
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', value_parser = group())]
     pub(crate) ignore: Vec<Group>,
     /// Differences that do not count: reg:NAME, values of that register; csr:NAME, values of that control register and
     /// of registers it is read into; mem:FIRST-LAST, accesses to these addresses and registers loaded from there; order:N, the same instructions in another order within N; sc-failure,
@@ -91,8 +92,9 @@ pub(crate) struct Args {
     pub(crate) arguments: Vec<String>,
 }
 
-fn group(name: &str) -> Result<Group, String> {
-    name.parse()
+fn group() -> impl TypedValueParser<Value = Group> {
+    let names = Group::ALL.iter().map(|group| group.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 fn tolerate(text: &str) -> Result<Tolerate, String> {
@@ -122,6 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         b.health.add(theirs.finish());
     }
     drop(progress);
+    result.report.forget_absent();
     conclude(args, &mut a, &mut b, &result)
 }
 

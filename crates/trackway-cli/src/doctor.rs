@@ -10,7 +10,7 @@ use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{object, program, put_errors};
 use crate::plain::plain;
-use crate::report::{failure, placed, quoted, say, words};
+use crate::report::{placed, quoted, say, words};
 
 /// Said where a trace needs a program and none is named.
 const MISSING: &str = "the program (--elf): without it only the structure of the items was compared";
@@ -50,24 +50,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.output.is_some() && args.files.len() > 1 {
         return Err(Failure::Usage("--output takes the settings of one file".into()));
     }
-    let mut worst = Exit::Fine;
-    for path in &args.files {
+    crate::each::each(&args.files, "doctor", args.json, |path| {
         let options = args.common.options()?;
-        let examined =
-            examine(path, &options, args.budget).map_err(|error| placed(&args.common, path, error));
-        match examined {
-            Ok(report) => worst = worst.max(show(args, path, &report)?),
-            // One file that cannot be read does not keep the others from being examined.
-            Err(error @ Failure::Input { .. }) if args.files.len() > 1 => {
-                if args.json {
-                    crate::json::failed("doctor", &error)?;
-                }
-                worst = worst.max(failure(&error, ""));
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(worst)
+        let report =
+            examine(path, &options, args.budget).map_err(|error| placed(&args.common, path, error))?;
+        show(args, path, &report)
+    })
 }
 
 fn show(args: &Args, path: &Path, report: &Report) -> Result<Exit, Failure> {

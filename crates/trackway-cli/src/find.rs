@@ -9,6 +9,7 @@ use serde_json::json;
 use trackway::{Health, Trace};
 use trackway_core::{Batch, EventKind, Isa, Observer, Saved};
 use trackway_image::{Image, Listing as Columns};
+use trackway_isa::Class;
 use trackway_tools::find::{Conditions, Find, Match};
 
 use crate::args::Common;
@@ -17,6 +18,7 @@ use crate::json::{Object, object, put_errors, write_line};
 use crate::open::open;
 use crate::past::Places;
 use crate::progress::Progress;
+use crate::proposed::Proposed;
 use crate::report::{exit_of, placed, print_damage, print_health};
 use crate::walk::{observe_until, walk};
 
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MNEMONIC", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
     /// Of this class: integer, load, store, branch, call, …
-    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = classes(), hide_possible_values = true)]
     pub(crate) class: Vec<String>,
     /// Accessing memory here; the end of a range is not in it
     #[arg(long, value_name = "ADDR|ADDR:LEN|A-B")]
@@ -52,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "R[=VALUE]")]
     pub(crate) reg: Vec<String>,
     /// Trapping: any, exception, interrupt, return, the number of a cause or a part of its name
-    #[arg(long, value_name = "CAUSE")]
+    #[arg(long, value_name = "CAUSE", value_parser = traps(), hide_possible_values = true)]
     pub(crate) trap: Option<String>,
     /// In a context with this value: privilege=u, pid=7, asid=0x2, …
     #[arg(long, value_name = "KEY=VALUE")]
@@ -74,6 +76,14 @@ pub(crate) struct Args {
     pub(crate) jsonl: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+fn classes() -> Proposed {
+    Proposed(Class::ALL.iter().map(|class| class.as_str().replace(' ', "-")).collect())
+}
+
+fn traps() -> Proposed {
+    Proposed(["any", "exception", "interrupt", "return"].map(String::from).to_vec())
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {

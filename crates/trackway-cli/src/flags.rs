@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
 use trackway::PROGRAM_RULES;
 use trackway::format::{Flag, Format, Value, When};
@@ -11,6 +11,7 @@ use trackway_core::FormatId;
 use crate::cli::Cli;
 use crate::examples;
 use crate::exit::Exit;
+use crate::proposed::Proposed;
 use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
@@ -73,27 +74,6 @@ fn format_names(formats: &[&'static dyn Format]) -> impl TypedValueParser<Value 
     let names = ids.iter().map(|id| PossibleValue::new(id.to_string())).collect::<Vec<_>>();
     let read = move |name: String| ids.iter().copied().find(|id| id.as_str() == name).ok_or("unknown format");
     PossibleValuesParser::new(names).try_map(read)
-}
-
-/// Values that shells propose. Others are left to the command, which knows why it refuses one.
-#[derive(Clone)]
-struct Proposed(Vec<String>);
-
-impl TypedValueParser for Proposed {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(|value| PossibleValue::new(value.clone()))))
-    }
 }
 
 fn propose(arg: Arg, values: Vec<String>) -> Arg {

@@ -15,6 +15,7 @@ use trackway_tools::contexts::{self, Contexts};
 use trackway_tools::doctor::{self, Budget, Diagnosis, Sure};
 
 use crate::args::{Common, InfoArgs};
+use crate::each::each;
 use crate::exit::{Exit, Failure};
 use crate::json::{hex, key, object, program, put_errors};
 use crate::open::open;
@@ -114,22 +115,7 @@ impl Observer for Summary {
 }
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
-    let mut worst = Exit::Fine;
-    let several = args.files.len() > 1;
-    for path in &args.files {
-        match one(path, args) {
-            Ok(exit) => worst = worst.max(exit),
-            // One file that fails does not keep the others from being shown.
-            Err(failure @ Failure::Input { .. }) if several => {
-                if args.json {
-                    crate::json::failed("info", &failure)?;
-                }
-                worst = worst.max(report::failure(&failure, ""))
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(worst)
+    each(&args.files, "info", args.json, |path| one(path, args))
 }
 
 fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {

@@ -100,6 +100,11 @@ pub(crate) fn put_errors(object: &mut Object, health: &Health, ended: Option<&Fa
     }
 }
 
+/// The next object is about another file.
+pub(crate) fn next_file() {
+    PRINTED.store(false, Relaxed);
+}
+
 /// Reports a failure as an object, unless one was printed that has it.
 pub(crate) fn failed(kind: &str, failure: &Failure) -> std::io::Result<()> {
     if PRINTED.load(Relaxed) {

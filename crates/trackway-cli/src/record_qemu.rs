@@ -6,10 +6,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc::sync_channel;
 
 use serde_json::{Value as Json, json};
 use trackway::io::{FileError, Target as Output};
-use trackway_core::{Batch, Isa, Meta, Source};
+use trackway_core::{Batch, Counting, Isa, Meta, Pool, Source};
 use trackway_image::Image;
 use trackway_qemu::{Command, End, Error, Mode, Options, Plugins, Position, Program, QEMU, Qemu};
 use trackway_qemu::{Recorder, Sample, Session};
@@ -45,19 +46,15 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
     };
     let cancel = interrupt::cancel();
     let mut sink = sink(args, into, &file, &target, recorder.meta(), vec![elf.clone()])?;
-    let mut batch = Batch::default();
     target.reserve(RESERVE);
     let progress = Progress::beside_output(args.quiet);
-    while !cancel.is_cancelled()
-        && !target.is_full()
-        && recorder.fill(&mut batch).map_err(|error| written(error.into()))?
-    {
-        sink.put(&batch).map_err(|error| written(error.into()))?;
-        progress.count(recorder.executed(), args.limit.or(args.stop_after));
-    }
+    let (executed, recorded) = write(&mut recorder, &mut sink, |executed| {
+        progress.count(executed, args.limit.or(args.stop_after));
+        !cancel.is_cancelled() && !target.is_full()
+    })
+    .map_err(|error| written(error.into()))?;
     drop(progress);
     let interrupted = cancel.is_cancelled();
-    let recorded = recorder.recorded();
     let full = target.is_full();
     if let Some(text) =
         stopped(recorded, why_stopped(interrupted, full, false)).or_else(|| recorder.last_words())
@@ -93,7 +90,7 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
             ("ended".to_string(), json!(word)),
             ("exit_code".to_string(), code),
             ("recorded".to_string(), json!(recorded)),
-            ("executed".to_string(), json!(recorder.executed())),
+            ("executed".to_string(), json!(executed)),
             ("threads".to_string(), json!(recorder.threads())),
             ("deterministic".to_string(), json!(args.deterministic && recorder.threads() < 2)),
             ("ledger".to_string(), json::ledger(&ledger)),
@@ -106,7 +103,7 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
             End::Code(0) => "ended well, exit code 0".to_string(),
             End::Code(code) => format!("reported failure, exit code {code}"),
             End::Signal(signal) => format!("was ended by signal {signal}"),
-            End::Stopped => format!("was stopped after {} instructions", recorder.executed()),
+            End::Stopped => format!("was stopped after {executed} instructions"),
         };
         say!("{}: {ended}", path.display());
         let threads = match recorder.threads() {
@@ -114,7 +111,7 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
             n => format!(" in {n} threads"),
         };
         let output = args.output.display();
-        say!("{output}: {recorded} instructions recorded{threads}, {} executed", recorder.executed());
+        say!("{output}: {recorded} instructions recorded{threads}, {executed} executed");
         if args.deterministic && recorder.threads() > 1 {
             say!("{output}: not deterministic: threads run in an order that nothing fixes");
         }
@@ -127,6 +124,59 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
         End::Code(0) | End::Stopped => Exit::Fine,
         End::Code(_) | End::Signal(_) => Exit::Found,
     })
+}
+
+/// Batches that are handed over at once, and how often they may wait: each time one thread wakes the other.
+const TOGETHER: usize = 4;
+const WAITING: usize = 2;
+
+/// Lifts on a thread of its own, and writes on this one while `goes_on`, which is passed the instructions executed so far.
+/// Returns how many were executed, and how many of them were written.
+fn write(
+    recorder: &mut Recorder,
+    sink: &mut Counting,
+    goes_on: impl Fn(u64) -> bool,
+) -> trackway_core::Result<(u64, u64)> {
+    let (sender, receiver) = sync_channel(WAITING);
+    let pool = Pool::default();
+    let mut counts = (recorder.executed(), 0);
+    std::thread::scope(|scope| -> trackway_core::Result<()> {
+        scope.spawn(|| {
+            // Ends where nothing is left, or the receiver is gone.
+            let sender = sender;
+            let mut more = Ok(true);
+            while matches!(more, Ok(true)) {
+                let mut batches = Vec::with_capacity(TOGETHER);
+                while batches.len() < TOGETHER && matches!(more, Ok(true)) {
+                    let mut batch = pool.take_or(Batch::with_capacity);
+                    more = recorder.fill(&mut batch);
+                    // The guest is busy with something else: nothing is held back.
+                    let is_last = !batch.is_full();
+                    batches.push((batch, (recorder.executed(), recorder.recorded())));
+                    if is_last {
+                        break;
+                    }
+                }
+                let failed = more.err();
+                if sender.send((batches, failed)).is_err() {
+                    return;
+                }
+            }
+        });
+        for (batches, failed) in receiver {
+            for (batch, now) in batches {
+                if !goes_on(counts.0) {
+                    return Ok(());
+                }
+                sink.put(&batch)?;
+                counts = now;
+                pool.put(batch);
+            }
+            failed.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    })?;
+    Ok(counts)
 }
 
 fn failure(path: &Path, error: Error) -> Failure {

@@ -10,6 +10,7 @@ use trackway_core::Observer;
 use trackway_tools::asked::Analysis;
 
 use crate::args::{Common, Context, StatsArgs};
+use crate::each::each;
 use crate::exit::{Exit, Failure};
 use crate::json::{object, write_line};
 use crate::open::open;
@@ -17,12 +18,17 @@ use crate::output::write_file;
 use crate::report::placed;
 use crate::stats::{Both, Counted, run_file, show};
 
-/// `trackway stats`: a whole trace, a work item of it, or the results of all items.
+/// `trackway stats`: whole traces, a work item of it, or the results of all items.
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    match (&args.file, &args.item) {
-        (Some(file), _) => run_file(args, &args.common, file, given(args)),
-        (None, Some(item)) => run_item(args, item),
-        (None, None) => merge(args),
+    match &args.item {
+        Some(item) => run_item(args, item),
+        None if args.files.is_empty() => merge(args),
+        None => each(&args.files, "stats", args.json, |file| {
+            if args.files.len() > 1 && !args.json {
+                writeln!(std::io::stdout(), "file: {}", crate::plain::plain(&file.display().to_string()))?;
+            }
+            run_file(args, &args.common, file, given(args))
+        }),
     }
 }
 

@@ -43,6 +43,21 @@ fn the_tree_adds_up() {
     let program = list.iter().find(|entry| entry["name"] == "program").unwrap();
     assert!(number(fib, "inclusive") < number(program, "inclusive"));
     assert_eq!(number(fib, "inclusive"), number(fib, "exclusive"));
+    // Also by caller, at any depth: a path of callers has at most what its function has.
+    let up =
+        json(&["calls", "--json", "--bottom-up", "--least", "0", "--depth", "99", &trace, "--elf", &elf]);
+    let list = up["calls"].as_array().unwrap();
+    let mut above: Vec<u64> = Vec::new();
+    for entry in list {
+        above.truncate(number(entry, "level") as usize);
+        let inclusive = number(entry, "inclusive");
+        assert!(
+            inclusive >= number(entry, "exclusive") && above.iter().all(|more| inclusive <= *more),
+            "{entry}"
+        );
+        above.push(inclusive);
+    }
+    assert!(list.iter().any(|entry| number(entry, "level") > 5));
 }
 
 #[test]

@@ -3,10 +3,12 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use common::{Folder, piped, program, recorded, repo, stdout, text, trackway};
 use serde_json::{Value as Json, json};
+use trackway_testkit::skipped;
 
 /// A client on stdio.
 struct Client {
@@ -238,6 +240,8 @@ fn lines_step_over_into_and_out() {
     assert_eq!(client.go("continue")["reason"], "breakpoint");
     let frame = client.frame();
     assert_eq!((&frame["line"], &frame["source"]["name"]), (&json!(58), &json!("calls.c")));
+    // The compiler says ./calls.c; the breakpoint showed where that is.
+    assert_eq!(frame["source"]["path"], "/elsewhere/programs/riscv/calls.c");
     client.ok("setBreakpoints", json!({ "source": { "path": "calls.c" }, "breakpoints": [] }));
     client.ok(
         "setBreakpoints",
@@ -442,4 +446,47 @@ fn garbage_is_survived() {
         assert!(output.status.code().is_some_and(|code| code != 101), "{round}: {}", text(&output.stderr));
     }
     assert_eq!(trackway(&["replay", "--dap", "-"]).status.code(), Some(2));
+}
+
+/// The client that the makers of VS Code test adapters with, over a port as in launch.json.
+#[test]
+#[ignore = "needs npm"]
+fn another_client_debugs_it() {
+    let Some(peers) = std::env::var_os("TRACKWAY_PEERS") else {
+        return skipped("debugadapter-testsupport is not installed: cargo xtask test --peers");
+    };
+    let client = Path::new(&peers).join("dap");
+    if !client.join("node_modules/@vscode/debugadapter-testsupport").exists() {
+        return skipped("debugadapter-testsupport is not installed");
+    }
+    let folder = Folder::new("dap-client");
+    let (trace, elf) = recorded(&folder);
+    let mut child = program()
+        .args(["replay", &trace, "--elf", &elf, "--dap", "--port", "0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut line).unwrap();
+    let port = line.trim().strip_prefix("\"debugServer\": ").expect("a port");
+    let output = Command::new("node")
+        .arg(repo("crates/trackway-cli/tests/peers/dap.mjs"))
+        .arg(&client)
+        .args([port, "/elsewhere/programs/riscv/calls.c", "17"])
+        .output()
+        .expect("node");
+    // A client that failed did not end the server.
+    let ended = output.status.success() || child.kill().is_ok();
+    assert!(ended && child.wait().is_ok());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let seen: Json = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&seen["first"]["line"], &seen["second"]["line"]), (&json!(17), &json!(17)), "{seen}");
+    assert_eq!(seen["second"]["reason"], "breakpoint", "{seen}");
+    assert_eq!(seen["back"]["pc"], seen["first"]["pc"], "{seen}");
+    assert_eq!((&seen["stepBack"]["line"], &seen["into"]["line"]), (&json!(15), &json!(17)), "{seen}");
+    assert!(seen["depth"].as_u64() > Some(1) && seen["out"]["line"] == 17, "{seen}");
+    assert!(seen["registers"]["ra"].is_string(), "{seen}");
+    assert_eq!(seen["watched"]["reason"], "data breakpoint", "{seen}");
+    assert!(seen["code"].as_array().unwrap().iter().all(Json::is_string), "{seen}");
+    assert!(seen["refused"].as_str().unwrap().contains("cannot be changed"), "{seen}");
 }

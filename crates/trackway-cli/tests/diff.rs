@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, repo, text, trackway};
+use common::{Folder, repo, stdout, text, trackway};
 use serde_json::{Value as Json, json};
 
 fn sort() -> (String, String) {
@@ -166,4 +166,15 @@ fn windows() {
     assert_eq!((exit, &found["compared"]["instructions"]), (Some(0), &json!(100)), "{found}");
     let (exit, found) = object(&[&stf, &stf, "--elf", &elf, "--from", "sym:sum"]);
     assert_eq!((exit, &found["equal"]), (Some(0), &json!(true)), "{found}");
+}
+
+/// Of several sources some have no traps and no contexts: what was compared in others is not listed as not compared.
+#[test]
+fn sources_that_lack_something_do_not_hide_what_others_have() {
+    let Some(ete) = trackway_testkit::corpus_part("ete") else { return };
+    let juno = ete.join("juno_r1_1").display().to_string();
+    let shown = stdout(&["diff", &juno, &juno]);
+    assert!(shown.starts_with("equal: 25262 instructions, 105 traps, 290 contexts\n"), "{shown}");
+    assert!(shown.contains("not compared: times: neither trace has any"), "{shown}");
+    assert!(!shown.contains("compared: traps") && !shown.contains("compared: contexts"), "{shown}");
 }

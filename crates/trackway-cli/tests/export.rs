@@ -154,6 +154,20 @@ fn an_unfinished_folder_is_continued() {
     // Another question begins anew; a folder that is not ours is not touched.
     std::fs::rename(&other, format!("{other}.partial")).unwrap();
     assert!(export(&other, "3").status.success());
+    // So do other settings of the trace.
+    std::fs::copy(format!("{one}/export.json"), folder.file("export.json")).unwrap();
+    let settings = folder.file("settings.toml");
+    std::fs::write(&settings, "[stf]\nprocess_id = \"spec\"\n").unwrap();
+    let configured = folder.file("configured");
+    std::fs::create_dir_all(format!("{configured}.partial/instructions")).unwrap();
+    std::fs::rename(folder.file("export.json"), format!("{configured}.partial/export.json")).unwrap();
+    std::fs::write(format!("{configured}.partial/{part}"), "old\n").unwrap();
+    let dir = format!("{configured}/");
+    let shape = ["--as", "csv", "--tables", "instructions", "--parts", "4", "-q", "--config", &settings];
+    let configured_run = trackway(&[&["export", &mix, &dir][..], &shape].concat());
+    assert!(configured_run.status.success(), "{}", text(&configured_run.stderr));
+    let about = std::fs::read_to_string(format!("{configured}/export.json")).unwrap();
+    assert!(about.contains("process_id"), "{about}");
     std::fs::create_dir_all(folder.file("else.partial")).unwrap();
     let refused = export(&folder.file("else"), "3");
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));

@@ -154,6 +154,10 @@ fn completions_have_values() {
             assert!(script.contains(value), "{shell}: {value}");
         }
     }
+    let bash = stdout(&["completions", "bash"]);
+    for list in ["pcs regs mem traps contexts time", "any exception interrupt return", "integer "] {
+        assert!(bash.contains(&format!("-W \"{list}")), "{list}");
+    }
     assert_eq!(trackway(&["info", "x", "--format", "stff"]).status.code(), Some(2));
     assert!(stdout(&["man", "dump"]).contains(".SH EXAMPLES"));
 }

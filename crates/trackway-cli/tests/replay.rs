@@ -246,6 +246,24 @@ fn points_are_those_of_state() {
     }
 }
 
+/// `.bss` is zero before its first write, as the program says; after its end nothing is known.
+#[test]
+fn bss_starts_as_zero() {
+    let folder = Folder::new("replay-bss");
+    let (trace, elf) = (folder.file("mix.stf"), repo("programs/riscv/elf/rv64-mix.elf"));
+    stdout(&["record", &elf, "-o", &trace, "-q"]);
+    let mut client = Client::new(&[&trace, "--elf", &elf]);
+    client.monitor("goto 0");
+    // The array `numbers`, whose bytes are not in the file.
+    assert_eq!(client.ask("m800020b0,8"), "0".repeat(16));
+    assert!(client.ask("m80007000,8").starts_with('E'), "after the segment");
+    let state = stdout(&["state", &trace, "--elf", &elf, "--at", "0", "--mem", "0x80006ffc:8", "--json"]);
+    let state: Json = serde_json::from_str(&state).unwrap();
+    let origins: Vec<&str> =
+        state["memory"].as_array().unwrap().iter().map(|one| one["how"].as_str().unwrap()).collect();
+    assert_eq!(origins, ["image", "untouched"], "{state}");
+}
+
 /// Without values there are steps, breakpoints and the call stack; registers and data are unavailable.
 #[test]
 fn flow_formats_have_control_flow() {

@@ -24,6 +24,20 @@ fn same(args: &[&str]) {
     for_any_jobs(&[&["info"], args].concat());
 }
 
+/// Several files are counted one after the other; one that cannot be read does not hide the others.
+#[test]
+fn several_files_have_their_own_counts() {
+    let files = ["testdata/stf/sort/trace.stf", "testdata/astf/sort.astf"].map(repo);
+    let [first, second] = [&files[0], &files[1]];
+    let both = stdout(&["stats", first, second]);
+    let wanted: String =
+        [first, second].iter().map(|file| format!("file: {file}\n{}", stdout(&["stats", file]))).collect();
+    assert_eq!(both, wanted);
+    let output = trackway(&["stats", "--json", first, "/nonexistent", second]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
+}
+
 /// Instructions by context are those of the contexts.
 #[test]
 fn by_context_is_exact() {

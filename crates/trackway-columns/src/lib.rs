@@ -43,7 +43,7 @@ pub use arrow::{ToArrow, arrow_schema};
 #[cfg(feature = "columns")]
 pub use {
     ipc::{IpcFile, IpcStream},
-    parquet::Parquet,
+    parquet::{Parquet, parquet_properties},
 };
 
 /// How unsigned numbers are written, for engines that have none.

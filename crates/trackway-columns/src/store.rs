@@ -58,33 +58,64 @@ pub struct Bits {
 }
 
 impl Bits {
-    #[inline]
-    fn push(&mut self, bit: bool) {
-        if self.len.is_multiple_of(8) {
-            self.bytes.push(0);
-        }
-        if let Some(last) = self.bytes.last_mut() {
-            *last |= u8::from(bit) << (self.len % 8);
-        }
-        self.len += 1;
-    }
-
-    fn ones(len: usize) -> Self {
-        let mut bytes = vec![0xff; len.div_ceil(8)];
-        if let (Some(last), rest @ 1..) = (bytes.last_mut(), len % 8) {
-            *last = (1 << rest) - 1;
-        }
-        Bits { bytes, len }
-    }
-
     /// The bit at a place.
     #[inline]
     pub fn get(&self, at: usize) -> bool {
         self.bytes[at / 8] >> (at % 8) & 1 == 1
     }
+}
+
+/// Bits as they are added, 64 to a word.
+#[derive(Debug, Default)]
+struct Growing {
+    words: Vec<u64>,
+    /// Those of the last word, which is not full.
+    last: u64,
+    len: usize,
+}
+
+impl Growing {
+    #[inline]
+    fn push(&mut self, bit: bool) {
+        self.last |= u64::from(bit) << (self.len % 64);
+        self.len += 1;
+        if self.len.is_multiple_of(64) {
+            self.words.push(std::mem::take(&mut self.last));
+        }
+    }
+
+    /// The same bit many times.
+    fn repeat(&mut self, bit: bool, mut count: usize) {
+        while count > 0 {
+            if count >= 64 && self.len.is_multiple_of(64) {
+                let (whole, word) = (count / 64, if bit { u64::MAX } else { 0 });
+                self.words.extend(std::iter::repeat_n(word, whole));
+                (self.len, count) = (self.len + 64 * whole, count % 64);
+            } else {
+                self.push(bit);
+                count -= 1;
+            }
+        }
+    }
+
+    fn ones(len: usize) -> Self {
+        let mut bits = Growing::default();
+        bits.repeat(true, len);
+        bits
+    }
 
     fn set(&mut self, at: usize) {
-        self.bytes[at / 8] |= 1 << (at % 8);
+        let word = self.words.get_mut(at / 64).unwrap_or(&mut self.last);
+        *word |= 1 << (at % 64);
+    }
+
+    /// The bits so far, which it forgets.
+    fn take(&mut self) -> Bits {
+        let Growing { mut words, last, len } = std::mem::take(self);
+        words.push(last);
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        bytes.truncate(len.div_ceil(8));
+        Bits { bytes, len }
     }
 }
 
@@ -112,7 +143,7 @@ impl Pieces {
 
 /// Which values are known; nothing is stored until one is not.
 #[derive(Debug, Default)]
-struct Known(Option<Bits>);
+struct Known(Option<Growing>);
 
 impl Known {
     #[inline]
@@ -120,8 +151,20 @@ impl Known {
         match &mut self.0 {
             Some(bits) => bits.push(known),
             None if known => {}
-            none => none.insert(Bits::ones(before)).push(false),
+            none => none.insert(Growing::ones(before)).push(false),
         }
+    }
+
+    fn repeat(&mut self, known: bool, count: usize, before: usize) {
+        match &mut self.0 {
+            Some(bits) => bits.repeat(known, count),
+            None if known => {}
+            none => none.insert(Growing::ones(before)).repeat(false, count),
+        }
+    }
+
+    fn take(&mut self) -> Option<Bits> {
+        self.0.take().map(|mut bits| bits.take())
     }
 }
 
@@ -159,6 +202,13 @@ impl<T: Copy + Default> Nums<T> {
         }
     }
 
+    fn repeat(&mut self, value: Option<T>, count: usize) {
+        if self.wanted && count > 0 {
+            self.known.repeat(value.is_some(), count, self.values.len());
+            self.values.resize(self.values.len() + count, value.unwrap_or_default());
+        }
+    }
+
     /// A value that was not known becomes known.
     #[inline]
     pub(crate) fn set(&mut self, row: usize, value: T) {
@@ -180,25 +230,71 @@ macro_rules! store_numbers {
             fn take(&mut self) -> Option<(Data, Option<Bits>)> {
                 let values = std::mem::take(&mut self.values);
                 self.values.reserve(values.len());
-                self.wanted.then(|| (Data::$variant(values), self.known.0.take()))
+                self.wanted.then(|| (Data::$variant(values), self.known.take()))
             }
         }
     )*};
 }
 store_numbers!(u8: U8, u32: U32, u64: U64);
 
+/// Numbers that rarely change: repeats are counted, and stored when another one comes.
+#[derive(Debug)]
+pub(crate) struct Repeats<T> {
+    numbers: Nums<T>,
+    last: Option<T>,
+    count: usize,
+}
+
+impl<T: Copy + Default + PartialEq> Repeats<T> {
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) {
+        self.put_known(Some(value));
+    }
+
+    #[inline]
+    pub(crate) fn put_known(&mut self, value: Option<T>) {
+        if value != self.last {
+            self.settle();
+            self.last = value;
+        }
+        self.count += 1;
+    }
+
+    fn settle(&mut self) {
+        self.numbers.repeat(self.last, std::mem::take(&mut self.count));
+    }
+}
+
+impl<T: Copy + Default + PartialEq> Store for Repeats<T>
+where
+    Nums<T>: Store,
+{
+    fn new(wanted: bool) -> Self {
+        Repeats { numbers: Nums::new(wanted), last: None, count: 0 }
+    }
+    fn take(&mut self) -> Option<(Data, Option<Bits>)> {
+        self.settle();
+        self.numbers.take()
+    }
+}
+
 /// Flags.
 #[derive(Debug)]
 pub(crate) struct Flags {
     wanted: bool,
-    values: Bits,
+    values: Growing,
     known: Known,
 }
 
 impl Flags {
     #[inline]
     pub(crate) fn put(&mut self, value: bool) {
-        self.put_known(Some(value));
+        if self.wanted {
+            if let Some(bits) = &mut self.known.0 {
+                bits.push(true);
+            }
+            self.values.push(value);
+        }
     }
 
     #[inline]
@@ -212,10 +308,10 @@ impl Flags {
 
 impl Store for Flags {
     fn new(wanted: bool) -> Self {
-        Flags { wanted, values: Bits::default(), known: Known::default() }
+        Flags { wanted, values: Growing::default(), known: Known::default() }
     }
     fn take(&mut self) -> Option<(Data, Option<Bits>)> {
-        self.wanted.then(|| (Data::Flags(std::mem::take(&mut self.values)), self.known.0.take()))
+        self.wanted.then(|| (Data::Flags(self.values.take()), self.known.take()))
     }
 }
 
@@ -293,7 +389,8 @@ impl Store for Words {
             self.shared = Arc::new(self.words.clone());
         }
         let codes = std::mem::take(&mut self.codes);
-        self.wanted.then(|| (Data::Words(codes, Arc::clone(&self.shared)), self.known.0.take()))
+        self.codes.reserve(codes.len());
+        self.wanted.then(|| (Data::Words(codes, Arc::clone(&self.shared)), self.known.take()))
     }
 }
 
@@ -328,6 +425,52 @@ impl<const TEXT: bool> Store for Blobs<TEXT> {
     fn take(&mut self) -> Option<(Data, Option<Bits>)> {
         let pieces = std::mem::take(&mut self.pieces);
         let data = if TEXT { Data::Text(pieces) } else { Data::Bytes(pieces) };
-        self.wanted.then(|| (data, self.known.0.take()))
+        self.wanted.then(|| (data, self.known.take()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values and nulls of a column.
+    fn taken(store: &mut impl Store) -> (Vec<u64>, Option<Vec<bool>>) {
+        let (data, known) = store.take().expect("a column");
+        let Data::U64(values) = data else { panic!("{data:?}") };
+        let nulls = known.map(|bits| {
+            assert_eq!(bits.bytes.len(), bits.len.div_ceil(8));
+            (0..bits.len).map(|at| bits.get(at)).collect()
+        });
+        (values, nulls)
+    }
+
+    /// Repeats are stored as if each value had been put.
+    #[test]
+    fn repeats_are_numbers() {
+        let (mut numbers, mut repeats) = (Nums::<u64>::new(true), Repeats::<u64>::new(true));
+        for (first, runs) in [(Some(1), 40), (None, 30), (Some(2), 0), (Some(0), 7)] {
+            for run in 0..runs {
+                let value = if run % 3 == 2 { None } else { first };
+                for _ in 0..run * run {
+                    numbers.put_known(value);
+                    repeats.put_known(value);
+                }
+            }
+            assert_eq!(taken(&mut numbers), taken(&mut repeats));
+        }
+        let mut unwanted = Repeats::<u64>::new(false);
+        unwanted.put(1);
+        assert!(unwanted.take().is_none());
+    }
+
+    #[test]
+    fn a_value_becomes_known_in_any_word() {
+        for row in [0, 63, 64, 127, 128, 129] {
+            let mut numbers = Nums::<u64>::new(true);
+            (0..130).for_each(|_| numbers.put_known(None));
+            numbers.set(row, 7);
+            let (values, known) = taken(&mut numbers);
+            assert_eq!((values[row], known.unwrap().iter().position(|bit| *bit)), (7, Some(row)));
+        }
     }
 }

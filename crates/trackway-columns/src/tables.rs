@@ -1,7 +1,7 @@
 //! The tables, each declared once: the schema, the page and the code that adds rows come from here.
 
 use crate::schema::{Column, Kind, Table};
-use crate::store::{Blobs, Chunk, Flags, Nums, Store, Values, Words};
+use crate::store::{Blobs, Chunk, Flags, Nums, Repeats, Store, Values, Words};
 
 type Texts = Blobs<true>;
 type Bytes = Blobs<false>;
@@ -83,7 +83,7 @@ table! {
     /// is not known has no rows here, only in `runs`.
     Instructions = "instructions" {
         /// Number of the source: core or trace id; `meta` has its name.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the instruction in its source, from 0.
         number: Nums<u64> = Count false;
         /// Address.
@@ -109,11 +109,11 @@ table! {
         /// Source line.
         line: Nums<u32> = Number true;
         /// The last timestamp at or before it.
-        time: Nums<u64> = Time true;
+        time: Repeats<u64> = Time true;
         /// Cycles counted so far, the sum of all counts before it.
-        cycles: Nums<u64> = Time true;
+        cycles: Repeats<u64> = Time true;
         /// The last change of the context before it: a row of `contexts`.
-        context: Nums<u64> = Count true;
+        context: Repeats<u64> = Count true;
         /// Something is missing between the instruction before and this one.
         gap_before: Flags = Flag false;
         /// Byte offset in the decompressed trace of the item that recorded it.
@@ -125,7 +125,7 @@ table! {
     /// One row per memory access that the trace records.
     Memory = "memory" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of its instruction; of the next one where `state` is true.
         number: Nums<u64> = Count false;
         /// Effect: read, write, read-write, prefetch, …
@@ -153,7 +153,7 @@ table! {
     /// One row per register that the trace records with an instruction, or as state between instructions.
     Registers = "registers" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of its instruction, or of the next one for state between instructions.
         number: Nums<u64> = Count false;
         /// Name: `x10`, `f0`, `v1`, `mstatus`, …
@@ -175,7 +175,7 @@ table! {
     /// One row per trap: exceptions, interrupts, returns from them, resets.
     Traps = "traps" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the next instruction.
         number: Nums<u64> = Count false;
         /// Kind: exception, interrupt, return, reset.
@@ -201,9 +201,9 @@ table! {
         /// Its number or immediate.
         syscall_index: Nums<u64> = Count true;
         /// The last timestamp at or before it.
-        time: Nums<u64> = Time true;
+        time: Repeats<u64> = Time true;
         /// The last change of the context before it: a row of `contexts`.
-        context: Nums<u64> = Count true;
+        context: Repeats<u64> = Count true;
         /// Byte offset of the item that recorded it.
         byte_offset: Nums<u64> = Count false;
     }
@@ -213,7 +213,7 @@ table! {
     /// One row per change of the context, with all that is known after it.
     Contexts = "contexts" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the change in its source, from 1.
         context: Nums<u64> = Count false;
         /// Number of the next instruction.
@@ -255,7 +255,7 @@ table! {
     /// One row per timestamp or cycle count.
     Times = "times" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the next instruction.
         number: Nums<u64> = Count false;
         /// Kind: timestamp, offset, cycles.
@@ -273,7 +273,7 @@ table! {
     /// One row per mark: trace events, triggers, transactions, notes.
     Marks = "marks" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the next instruction.
         number: Nums<u64> = Count false;
         /// Kind: trigger, trace-event, note, …
@@ -291,7 +291,7 @@ table! {
     /// One row per place where something is missing.
     Gaps = "gaps" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of the next instruction.
         number: Nums<u64> = Count false;
         /// Why: overflow, filtered, lost-sync, bad-input, …
@@ -314,7 +314,7 @@ table! {
     /// single instructions.
     Runs = "runs" {
         /// Number of the source.
-        source: Nums<u32> = Number false;
+        source: Repeats<u32> = Number false;
         /// Number of its first instruction; of the next one where it was withdrawn.
         number: Nums<u64> = Count false;
         /// Address of the first instruction.
@@ -338,11 +338,11 @@ table! {
         /// Function of the first instruction, demangled.
         function: Words = Word true;
         /// The last timestamp at or before it.
-        time: Nums<u64> = Time true;
+        time: Repeats<u64> = Time true;
         /// Cycles counted so far.
-        cycles: Nums<u64> = Time true;
+        cycles: Repeats<u64> = Time true;
         /// The last change of the context before it: a row of `contexts`.
-        context: Nums<u64> = Count true;
+        context: Repeats<u64> = Count true;
         /// Byte offset of the item that recorded it.
         byte_offset: Nums<u64> = Count false;
     }
@@ -352,7 +352,7 @@ table! {
     /// Facts about the trace as a whole, one row each.
     Meta = "meta" {
         /// Number of the source that it is about; null for the whole trace.
-        source: Nums<u32> = Number true;
+        source: Repeats<u32> = Number true;
         /// Name: `format`, `version`, `isa`, `producer`, `source`, `schema`, …
         key: Words = Word false;
         /// Value.

@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use trackway_columns::{Chunk, Integers, Parquet, Rows, Selection, Sink, Table, ToArrow};
+use trackway_columns::{CHUNK, Chunk, Integers, Parquet, Rows, Selection, Sink, Table, ToArrow};
 use trackway_core::{Batch, EventKind, FormatId, Isa, Meta, Step};
 
 const HIGH: u64 = 0xffff_ffc0_0000_1000;
@@ -75,5 +75,76 @@ fn parquet_reads_back_for_any_number_of_threads() {
         assert_eq!(read.len(), 1);
         assert_eq!(read[0].columns(), expected.columns());
         assert_eq!(read[0].schema().fields(), expected.schema().fields());
+    }
+}
+
+/// A full chunk, whose addresses begin at `first`.
+fn full(selection: &Selection, first: u64) -> Chunk {
+    let meta = Meta::new(FormatId::new("stf"), Isa::Rv64);
+    let mut rows = Rows::new(selection, trackway::FORMATS[0], &meta, &[]);
+    let mut batch = Batch::default();
+    for n in 0..CHUNK as u64 {
+        let encoding = if n % 7 == 0 { 0x8082 } else { 0x0505 };
+        batch.push(n, EventKind::Step(Step::new(first + 2 * (n % 1000), encoding, 2)));
+    }
+    let mut chunks = Vec::new();
+    let mut emit = |chunk: Chunk| {
+        chunks.push(chunk);
+        std::ops::ControlFlow::Continue(())
+    };
+    assert!(rows.take(&batch, &mut emit).is_continue() && rows.flush(&mut emit).is_continue());
+    chunks.pop().expect("rows")
+}
+
+#[test]
+fn groups_of_many_chunks_have_the_same_bytes_for_any_number_of_threads() {
+    let (table, selection) = instructions();
+    let write = |threads: usize| {
+        let mut file = Vec::new();
+        let mut sink = Parquet::new(&mut file, table, &selection, Integers::Unsigned, threads).unwrap();
+        for group in 0..3 {
+            for n in 0..3 {
+                sink.put(full(&selection, (group * 3 + n) << 20)).unwrap();
+            }
+            sink.group().unwrap();
+        }
+        sink.finish().unwrap();
+        drop(sink);
+        file
+    };
+    let one = write(1);
+    for threads in [2, 3, 64] {
+        assert!(write(threads) == one, "{threads} threads");
+    }
+    let path = std::env::temp_dir().join(format!("trackway-columns-{}-groups", std::process::id()));
+    std::fs::write(&path, &one).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    assert_eq!(groups, [3 * CHUNK as i64; 3]);
+}
+
+/// A disk that is full after the first bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_on_any_number_of_threads() {
+    let (table, selection) = instructions();
+    for threads in [1, 3] {
+        let mut sink = Parquet::new(Full(64), table, &selection, Integers::Unsigned, threads).unwrap();
+        let put = (0..4).try_for_each(|n| sink.put(full(&selection, n << 20)).and_then(|()| sink.group()));
+        let ended = put.and_then(|()| sink.finish());
+        assert_eq!(ended.unwrap_err().kind(), std::io::ErrorKind::StorageFull, "{threads} threads");
     }
 }

@@ -39,6 +39,8 @@ struct Launch {
     stop_on_entry: Option<bool>,
     /// The position to begin at.
     position: Option<String>,
+    /// The folder of sources that the compiler names without one.
+    cwd: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -93,6 +95,7 @@ impl<'s> Adapter<'s> {
             "launch" | "attach" => {
                 let launch: Launch = arguments(request)?;
                 self.stops_on_entry = launch.stop_on_entry.unwrap_or(true);
+                self.breakpoints.folder = launch.cwd.or(self.breakpoints.folder.take());
                 if let Some(position) = launch.position {
                     self.session.command(&format!("goto {position}"), || false)?;
                 }
@@ -112,10 +115,10 @@ impl<'s> Adapter<'s> {
             "setDataBreakpoints" => self.breakpoints.set_data(request, self.session)?,
             "setExceptionBreakpoints" => none(),
             "threads" => view::threads(self.session),
-            "stackTrace" => view::stack(request, self.session)?,
+            "stackTrace" => self.breakpoints.placed(view::stack(request, self.session)?),
             "scopes" => view::scopes(request)?,
             "variables" => view::variables(request, self.session)?,
-            "disassemble" => view::disassemble(request, self.session)?,
+            "disassemble" => self.breakpoints.placed(view::disassemble(request, self.session)?),
             "readMemory" => view::memory(request, self.session)?,
             "evaluate" => return self.evaluate(request),
             "continue" | "reverseContinue" | "next" | "stepIn" | "stepOut" | "stepBack" => {

@@ -19,6 +19,8 @@ pub(crate) struct Breakpoints {
     instructions: Vec<Code>,
     data: Vec<(u64, Watch)>,
     last: u64,
+    /// The folder of sources that the compiler names without one: the editor's, as it says or as its breakpoints show.
+    pub(crate) folder: Option<String>,
 }
 
 /// A breakpoint at code.
@@ -137,10 +139,31 @@ impl Breakpoints {
                     "message": "no code belongs to this line (--elf names a program with debug information)",
                 }),
             });
+            let named = found.as_ref().and_then(|(_, addresses)| {
+                let pc = *addresses.first()?;
+                programs.iter().find_map(|image| image.line(pc))
+            });
+            if let Some(folder) = named.and_then(|line| folder_of(&file, &line.file)) {
+                self.folder.get_or_insert(folder);
+            }
             kept.extend(found.map(|(_, addresses)| Code { id, addresses }));
         }
         self.lines.insert(file, kept);
         Ok(json!({ "breakpoints": shown }))
+    }
+
+    /// An answer whose sources an editor can open: relative names begin at its folder.
+    pub(crate) fn placed(&self, mut answer: Json) -> Json {
+        let Some(folder) = &self.folder else { return answer };
+        for (list, source) in [("stackFrames", "source"), ("instructions", "location")] {
+            let rows = answer.get_mut(list).and_then(Json::as_array_mut);
+            for path in rows.into_iter().flatten().filter_map(|row| row.get_mut(source)?.get_mut("path")) {
+                if let Some(name) = path.as_str().filter(|name| is_relative(name)) {
+                    *path = format!("{}/{}", folder.trim_end_matches('/'), plain(name)).into();
+                }
+            }
+        }
+        answer
     }
 
     pub(crate) fn set_functions(&mut self, request: &Request, session: &mut Session) -> Answer {
@@ -241,6 +264,23 @@ fn nearest(image: &Image, file: &str, line: u32) -> Option<(u32, Vec<u64>)> {
         }
         rest = rest.split_once(['/', '\\'])?.1;
     }
+}
+
+fn is_relative(name: &str) -> bool {
+    !name.starts_with(['/', '\\']) && name.get(1..2) != Some(":")
+}
+
+fn plain(mut name: &str) -> &str {
+    while let Some(rest) = name.strip_prefix("./") {
+        name = rest;
+    }
+    name
+}
+
+/// The folder of a file that the compiler knows by a relative name.
+fn folder_of(file: &str, name: &str) -> Option<String> {
+    let folder = file.strip_suffix(plain(name)).filter(|_| is_relative(name) && !is_relative(file))?;
+    folder.ends_with('/').then(|| folder.to_string())
 }
 
 /// The source of an address: its name and path, and the line.

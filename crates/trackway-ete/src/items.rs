@@ -12,7 +12,7 @@ use crate::transport::input::{Session, SourceBytes, SourceInput, TraceSource};
 use crate::wire::packet::{Packet, Previous};
 use crate::wire::read::Reader;
 use crate::wire::scan::{
-    SYNC_LEN, Stop, Visit, Walk, bytes_before_sync, endless_zeros, find_sync, leading_zeros,
+    SYNC_LEN, Stop, Visit, Walk, Window, bytes_before_sync, endless_zeros, find_sync, leading_zeros,
 };
 
 /// An item of [`Packets`].
@@ -122,8 +122,8 @@ struct SourcePackets {
 struct OnePacket(Option<(Packet, usize)>);
 
 impl Visit for OnePacket {
-    fn atoms(&mut self, _: &[u8], _: u64) -> usize {
-        0
+    fn usual<W: Window>(&mut self, _: &W, _: &[u8], at: usize, _: &mut usize) -> usize {
+        at
     }
 
     fn packet(&mut self, packet: &Packet, _: u8, length: usize, _: u64) -> std::result::Result<(), Error> {

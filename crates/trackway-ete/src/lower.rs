@@ -2,6 +2,9 @@
 
 mod code;
 mod lane;
+mod stretch;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

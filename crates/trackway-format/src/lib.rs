@@ -50,6 +50,12 @@ pub trait Format: Sync {
     /// Its settings, in the order of the template.
     fn keys(&self) -> &'static [Key];
 
+    /// True if opening a file reads all of it, unless its [survey](Opened::survey) is known from an earlier time. It may
+    /// depend on the file and the settings only.
+    fn surveys(&self) -> bool {
+        false
+    }
+
     /// Settings that have a command-line option of their own.
     fn flags(&self) -> &'static [Flag] {
         &[]
@@ -237,6 +243,11 @@ pub trait Opened {
     /// True if it places the files of the program itself, so that their names alone mean nothing to another format.
     fn places_programs(&self) -> bool {
         false
+    }
+
+    /// Facts that only reading all of the file shows, packed: an index keeps them, and [`File::surveyed`] brings them back.
+    fn survey(&self) -> Option<Vec<u8>> {
+        None
     }
 
     /// Its events.

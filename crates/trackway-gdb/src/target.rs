@@ -275,6 +275,7 @@ impl ThreadExtraInfo for Target<'_> {
         let threads = self.session.threads();
         let thread = &threads[place(tid).min(threads.len() - 1)];
         let text = format!("{} at {}", thread.name, thread.replay.now());
+        let text = text.trim_start();
         let count = text.len().min(buf.len());
         buf[..count].copy_from_slice(&text.as_bytes()[..count]);
         Ok(count)

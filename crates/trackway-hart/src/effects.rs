@@ -98,6 +98,12 @@ impl<T: Copy, const N: usize> List<T, N> {
         self.len == 0
     }
 
+    /// The first value.
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        if self.len > 0 { self.items[0].as_ref() } else { None }
+    }
+
     /// The values in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {

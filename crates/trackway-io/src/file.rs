@@ -34,6 +34,8 @@ pub struct File {
     pub compression: Option<Compression>,
     /// The file as it is, where it is in memory.
     pub whole: Option<SharedBytes>,
+    /// Facts that an earlier opening found by reading all of it, packed.
+    pub surveyed: Option<Vec<u8>>,
 }
 
 impl File {
@@ -54,6 +56,7 @@ impl File {
                 head: Vec::new(),
                 compression: None,
                 whole: None,
+                surveyed: None,
             });
         }
         let file = std::fs::File::open(path).map_err(FileError::at(path))?;
@@ -89,7 +92,7 @@ impl File {
             // Damage inside is reported when the trace is read; the head is what came before it.
             (head, input) = peek(compression.decompress(input)?, wanted)?;
         }
-        Ok(File { path: None, is_folder: false, input, head, compression, whole })
+        Ok(File { path: None, is_folder: false, input, head, compression, whole, surveyed: None })
     }
 }
 

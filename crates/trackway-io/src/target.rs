@@ -41,8 +41,8 @@ pub struct Target {
 struct State {
     staged: Vec<Staged>,
     failure: Option<io::Error>,
-    /// A file that takes up space for the end of the trace.
-    reserve: Option<PathBuf>,
+    /// A file without a name that takes up space for the end of the trace: a program that is killed leaves none.
+    reserve: Option<File>,
     /// The disk was full, and the reserve is in use.
     full: bool,
 }
@@ -57,7 +57,7 @@ impl Drop for State {
 impl State {
     /// Makes the reserve free; false where there is none.
     fn release(&mut self) -> bool {
-        self.reserve.take().is_some_and(|path| fs::remove_file(path).is_ok())
+        self.reserve.take().is_some()
     }
 }
 
@@ -155,10 +155,13 @@ impl Target {
     pub fn reserve(&self, bytes: usize) {
         let Some(partial) = self.staged() else { return };
         let path = with_end(&partial, "reserve");
-        self.lock().reserve = Some(path.clone());
-        if fs::write(&path, vec![0; bytes]).is_err() {
-            self.lock().release();
-        }
+        let taken = || {
+            let mut file = File::create(&path)?;
+            fs::remove_file(&path)?;
+            file.write_all(&vec![0; bytes])?;
+            io::Result::Ok(file)
+        };
+        self.lock().reserve = taken().ok();
     }
 
     /// True once the disk was full and the [reserve](Target::reserve) is being written to.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trackway_core::{
-    Batch, Census, Decode, Entry, Error, ErrorKind, Feed, Gap, GapReason, Input, Parts, Result, Seen, Show,
-    in_parts, pack, unpack,
+    Batch, Census, Decode, Entry, Error, ErrorKind, Feed, Gap, GapReason, Input, Isa, Parts, Result, Seen,
+    Show, in_parts, pack, unpack,
 };
 
 use crate::lines::Place;
@@ -175,7 +175,13 @@ impl<L: Log> Decode for Decoder<L> {
                     tally.add(&done.tally, instructions);
                 }
                 *lift = done.lift;
-                done.error.map_or(Ok(()), |error| Err(numbered(error, tally.place.number)))
+                match done.error {
+                    Some(error) => Err(numbered(error, tally.place.number)),
+                    None => {
+                        show.place(|| Some((tally.place.offset, saved(lift, tally)?)));
+                        Ok(())
+                    }
+                }
             },
         );
         let used = tally.place.offset - before;
@@ -184,12 +190,14 @@ impl<L: Log> Decode for Decoder<L> {
         Ok(if used > 0 { Parts::Shown } else { Parts::None })
     }
 
+    fn places_parts(&self) -> bool {
+        // A part of an Arm log may begin in another instruction set, which the observers of a part cannot know.
+        self.feed.is_whole() && matches!(self.log.meta().isa, Isa::Rv32 | Isa::Rv64)
+    }
+
     fn save(&self) -> Option<Vec<u8>> {
         self.size?;
-        if self.lift.is_open() {
-            return None;
-        }
-        pack(&(self.tally.place, self.lift.state()))
+        saved(&self.lift, &self.tally)
     }
 
     fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
@@ -216,6 +224,11 @@ impl<L: Log> Decode for Decoder<L> {
     fn census(&self) -> Census {
         Census::new(L::KINDS, self.tally.kinds)
     }
+}
+
+/// The state between two groups, with its place.
+fn saved<L: Lift>(lift: &L, tally: &Tally) -> Option<Vec<u8>> {
+    if lift.is_open() { None } else { pack(&(tally.place, lift.state())) }
 }
 
 /// An error of a part, with the lines before it counted.

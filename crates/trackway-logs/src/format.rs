@@ -45,6 +45,10 @@ impl<L: Log> Format for TextLog<L> {
         L::KEYS
     }
 
+    fn surveys(&self) -> bool {
+        L::SURVEYS
+    }
+
     /// By content, or by a section in the settings.
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         if probe.file.is_folder {
@@ -64,6 +68,7 @@ impl<L: Log> Format for TextLog<L> {
             settings: &settings,
             head: &file.head,
             whole,
+            surveyed: file.surveyed.as_deref(),
             program: &program,
             source: source.as_deref(),
         };
@@ -106,6 +111,10 @@ impl<L: Log> Opened for OpenedLog<L> {
 
     fn programs(&self) -> Vec<Arc<Image>> {
         self.log.programs()
+    }
+
+    fn survey(&self) -> Option<Vec<u8>> {
+        self.log.survey()
     }
 
     /// A decoder for each core: each passes over the lines of the others.

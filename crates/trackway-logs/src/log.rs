@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memchr::memchr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use trackway_core::{Batch, Finding, FormatId, Item, Meta, Rule, SharedBytes, Sink};
+use trackway_core::{Batch, Finding, FormatId, Item, Meta, Rule, SharedBytes, Sink, pack, unpack};
 use trackway_format::{Error, Format, Key, Omits, Program, Recognised, Result, Settings, Writing};
 use trackway_image::Image;
 
@@ -43,6 +43,9 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// True if [`create`](Log::create) writes it.
     const WRITTEN: bool = false;
 
+    /// True if [`open`](Log::open) asks for a [survey](Start::survey).
+    const SURVEYS: bool = false;
+
     /// Lines to events.
     type Lift: Lift;
     /// Lines to findings.
@@ -60,6 +63,11 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// Facts about the file, by name.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// The survey that it was opened with, packed.
+    fn survey(&self) -> Option<Vec<u8>> {
+        None
     }
 
     /// The program that it is lifted with, where it needs one.
@@ -106,6 +114,8 @@ pub(crate) struct Start<'s> {
     pub(crate) head: &'s [u8],
     /// All bytes, where they are in memory.
     pub(crate) whole: Option<&'s SharedBytes>,
+    /// The survey of an earlier opening.
+    pub(crate) surveyed: Option<&'s [u8]>,
     /// The program that ran, as the user named it.
     pub(crate) program: &'s Program,
     /// The one source to decode.
@@ -113,6 +123,21 @@ pub(crate) struct Start<'s> {
 }
 
 impl Start<'_> {
+    /// Adds to `found` what all bytes show, or takes it from an earlier survey; returns it with its packed form, where all
+    /// bytes were there to be seen.
+    pub(crate) fn survey<S: Serialize + DeserializeOwned>(
+        &self,
+        mut found: S,
+        mut look: impl FnMut(&mut S, u64, &[u8]),
+    ) -> (S, Option<Vec<u8>>) {
+        if let (Some(bytes), Some(known)) = (self.surveyed, self.surveyed.and_then(unpack)) {
+            return (known, Some(bytes.to_vec()));
+        }
+        self.stretches(|offset, bytes| look(&mut found, offset, bytes));
+        let packed = self.whole.and_then(|_| pack(&found));
+        (found, packed)
+    }
+
     /// Shows all bytes that are known, in stretches of whole lines with their offsets. Of a mapped file only a stretch
     /// stays in memory.
     pub(crate) fn stretches(&self, mut look: impl FnMut(u64, &[u8])) {

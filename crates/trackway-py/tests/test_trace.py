@@ -87,6 +87,16 @@ def test_slice(sort, tmp_path):
     assert trackway.open(done["outputs"][0]).info["instructions"] == 97
 
 
+def test_export_for_a_simulator_and_in_parts(sort, tmp_path):
+    done = sort.export(tmp_path / "sort.champsim", shape="champsim")
+    assert done["records"] == 296 and (tmp_path / "sort.champsim").stat().st_size == 296 * 64
+    assert any(entry["fate"] == "dropped" for entry in done["ledger"])
+    sort.export(f"{tmp_path}/sort/", tables="gaps", shape="csv", parts=2)
+    assert [path.name for path in (tmp_path / "sort/gaps").iterdir()] == ["source-0-part-00001.csv"]
+    with pytest.raises(trackway.UsageError):
+        sort.export(tmp_path / "sort.csv", parts=2)
+
+
 def test_errors_have_their_place(sort, tmp_path):
     cut = tmp_path / "cut.stf"
     cut.write_bytes(Path(sort.path).read_bytes()[:-3])

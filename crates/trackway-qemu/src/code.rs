@@ -11,6 +11,7 @@ pub(crate) struct Code {
     pub(crate) length: u8,
     pub(crate) isa: Isa,
     pub(crate) control: Control,
+    /// It may also lead to the next one in memory.
     pub(crate) conditional: bool,
     /// It always makes an access when it completes.
     pub(crate) accesses: bool,
@@ -21,6 +22,20 @@ pub(crate) struct Code {
     /// It is one that no decoder knows.
     pub(crate) strange: bool,
     pub(crate) target: Option<u64>,
+    pub(crate) usual: Usual,
+}
+
+/// The flow after an instruction when nothing special happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usual {
+    /// The next one in memory follows.
+    Next,
+    /// It leads to its target, or to the next one in memory.
+    Direct,
+    /// It leads anywhere.
+    Indirect,
+    /// Each time must be looked at.
+    Special,
 }
 
 impl Code {
@@ -34,6 +49,8 @@ impl Code {
             isa => isa,
         };
         let Flow { control, target, conditional, .. } = flow(isa, pc, encoding);
+        // Within an IT block anything is conditional.
+        let conditional = conditional || control == Control::Branch || isa == Isa::T32;
         let memory = memory(isa, encoding);
         let accesses = match isa {
             Isa::A32 | Isa::T32 => matches!(class(isa, encoding), Class::Load | Class::Store),
@@ -42,7 +59,29 @@ impl Code {
         let atomic = memory.is_some_and(|memory| memory.kind == MemKind::ReadWrite);
         let loads = memory.is_some_and(|memory| memory.kind == MemKind::Read);
         let strange = matches!(isa, Isa::Rv32 | Isa::Rv64) && riscv::decode(isa, encoding).is_none();
-        Code { pc, encoding, length, isa, control, conditional, accesses, loads, atomic, strange, target }
+        let usual = match control {
+            // With several threads its access is of another kind.
+            _ if atomic => Usual::Special,
+            Control::Sequential => Usual::Next,
+            Control::TrapReturn => Usual::Special,
+            control if control.is_direct() => Usual::Direct,
+            control if control.is_indirect() => Usual::Indirect,
+            _ => Usual::Special,
+        };
+        Code {
+            pc,
+            encoding,
+            length,
+            isa,
+            control,
+            conditional,
+            accesses,
+            loads,
+            atomic,
+            strange,
+            target,
+            usual,
+        }
     }
 
     /// The address after it.

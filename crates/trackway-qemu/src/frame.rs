@@ -1,6 +1,9 @@
 //! Frames of the plugin's stream: a header of eight words, then words. `plugin/qemu/STREAM.md` has the format.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Begins each frame: `TWQ1`.
 const MAGIC: u32 = u32::from_le_bytes(*b"TWQ1");
@@ -8,8 +11,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"TWQ1");
 /// Most words of a frame: the plugin's buffers are smaller.
 const MOST: u32 = 1 << 20;
 
-/// Bytes of a header.
+/// Bytes of a header, and where the number of words is in it.
 const HEADER: usize = 32;
+const LENGTH: u64 = 24;
 
 /// Kind of frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +26,8 @@ pub(crate) enum Kind {
     Executed,
     /// Another process is about to connect.
     Fork,
+    /// The frame, which is one of [`Kind::Executed`], is in the file of its buffer.
+    Filled,
 }
 
 /// One frame.
@@ -32,6 +38,8 @@ pub(crate) struct Frame {
     pub(crate) cpu: u32,
     pub(crate) tid: u32,
     pub(crate) sequence: u32,
+    /// Number of the buffer's file; 0 for a frame that was not made in a buffer.
+    pub(crate) file: u32,
     pub(crate) words: Vec<u32>,
 }
 
@@ -61,6 +69,7 @@ pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Frame>> {
         1 => Kind::Code,
         2 => Kind::Executed,
         3 => Kind::Fork,
+        4 => Kind::Filled,
         _ => return Err(damaged("a frame of an unknown kind: the plugin is of another version")),
     };
     let length = word(6);
@@ -69,8 +78,25 @@ pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Frame>> {
     }
     let mut bytes = vec![0; 4 * length as usize];
     input.read_exact(&mut bytes)?;
-    let words = bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect();
-    Ok(Some(Frame { kind, pid: word(2), cpu: word(3), tid: word(4), sequence: word(5), words }))
+    let (words, file) = (bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)), word(7));
+    let words = words.collect();
+    Ok(Some(Frame { kind, pid: word(2), cpu: word(3), tid: word(4), sequence: word(5), file, words }))
+}
+
+/// Takes the words out of the buffer's file at `path`: the plugin may then fill it again. `bytes` is for reuse.
+pub(crate) fn take(path: &Path, bytes: &mut Vec<u8>, words: &mut Vec<u32>) -> io::Result<()> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, LENGTH)?;
+    let length = u32::from_le_bytes(length);
+    if length > MOST {
+        return Err(damaged("a frame that is longer than any"));
+    }
+    bytes.resize(4 * length as usize, 0);
+    file.read_exact_at(bytes, HEADER as u64)?;
+    words.clear();
+    words.extend(bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)));
+    file.write_all_at(&[0; 4], LENGTH)
 }
 
 impl Frame {
@@ -89,7 +115,7 @@ mod tests {
     use super::*;
 
     fn bytes(kind: u32, words: &[u32]) -> Vec<u8> {
-        let header = [MAGIC, kind, 7, 1, 9, 3, words.len() as u32, 0];
+        let header = [MAGIC, kind, 7, 1, 9, 3, words.len() as u32, 5];
         header.iter().chain(words).flat_map(|word| word.to_le_bytes()).collect()
     }
 
@@ -98,8 +124,15 @@ mod tests {
         let two = [bytes(2, &[1, 2, 3]), bytes(3, &[])].concat();
         let mut input = &two[..];
         let frame = read(&mut input).unwrap().unwrap();
-        let expected =
-            Frame { kind: Kind::Executed, pid: 7, cpu: 1, tid: 9, sequence: 3, words: vec![1, 2, 3] };
+        let expected = Frame {
+            kind: Kind::Executed,
+            pid: 7,
+            cpu: 1,
+            tid: 9,
+            sequence: 3,
+            file: 5,
+            words: vec![1, 2, 3],
+        };
         assert_eq!(frame, expected);
         assert_eq!(read(&mut input).unwrap().unwrap().kind, Kind::Fork);
         assert_eq!(read(&mut input).unwrap(), None);
@@ -107,6 +140,19 @@ mod tests {
             let error = read(&mut &two[..cut]).err();
             assert_eq!(error.map(|error| error.kind()), (cut < 44).then_some(io::ErrorKind::UnexpectedEof));
         }
+    }
+
+    /// A buffer whose frame was taken is empty, for the plugin to see.
+    #[test]
+    fn frames_are_taken_out_of_their_files() {
+        let path = std::env::temp_dir().join(format!("trackway-frame-{}", std::process::id()));
+        std::fs::write(&path, [bytes(2, &[4, 5, 6]), vec![0; 100]].concat()).unwrap();
+        let (mut scratch, mut words) = (Vec::new(), vec![9]);
+        take(&path, &mut scratch, &mut words).unwrap();
+        assert_eq!(words, [4, 5, 6]);
+        take(&path, &mut scratch, &mut words).unwrap();
+        assert_eq!(words, []);
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Entries are matched with the breaks in the flow, in order. QEMU writes each before the first instruction of its
 //! handler, so that the entry for a break is in the file when the break is seen.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -12,6 +12,9 @@ use trackway_core::Privilege;
 
 /// Entries that may be passed over until one matches: traps that were not seen in the flow.
 const PASSED: usize = 64;
+
+/// Entries of a CPU that are read ahead; the log is read again where fewer wait.
+const AHEAD: usize = 1 << 10;
 
 /// Entries that wait at most; the oldest is forgotten.
 const MOST: usize = 1 << 16;
@@ -43,7 +46,11 @@ pub(crate) struct Interrupts {
     line: String,
     /// An entry of several lines that is not complete.
     open: Option<Entry>,
-    entries: VecDeque<Entry>,
+    /// Traps by CPU, and returns, which the log has without one.
+    traps: BTreeMap<u32, VecDeque<Entry>>,
+    returns: VecDeque<Entry>,
+    /// Breaks in the flow since one had an entry.
+    missed: usize,
     /// RISC-V: first instructions of handlers so far.
     handlers: HashSet<u64>,
 }
@@ -68,22 +75,38 @@ fn level(text: &str) -> Option<Privilege> {
 
 impl Interrupts {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let (line, entries, handlers) = (String::new(), VecDeque::new(), HashSet::new());
-        Interrupts { path, file: None, line, open: None, entries, handlers }
+        let (line, handlers) = (String::new(), HashSet::new());
+        let (traps, returns) = (BTreeMap::new(), VecDeque::new());
+        Interrupts { path, file: None, line, open: None, traps, returns, missed: 0, handlers }
     }
 
-    /// Reads what was added.
-    fn read(&mut self) {
+    /// Reads what was added, if few traps of the CPU wait. Entries of an instruction are there when its frame was received.
+    pub(crate) fn read(&mut self, cpu: u32) {
+        let waiting = |log: &Self| log.traps.get(&cpu).map_or(0, VecDeque::len);
+        if waiting(self) >= AHEAD {
+            return;
+        }
         if self.file.is_none() {
             self.file = File::open(&self.path).ok().map(BufReader::new);
         }
         let Some(mut file) = self.file.take() else { return };
         // A line that is not complete is kept until the rest is there.
-        while file.read_line(&mut self.line).is_ok_and(|n| n > 0) && self.line.ends_with('\n') {
+        while waiting(self) < 2 * AHEAD
+            && file.read_line(&mut self.line).is_ok_and(|n| n > 0)
+            && self.line.ends_with('\n')
+        {
             let line = std::mem::take(&mut self.line);
             self.take(line.trim_end());
         }
         self.file = Some(file);
+    }
+
+    fn push(&mut self, entry: Entry) {
+        let list = if entry.returns { &mut self.returns } else { self.traps.entry(entry.cpu).or_default() };
+        if list.len() == MOST {
+            list.pop_front();
+        }
+        list.push_back(entry);
     }
 
     fn take(&mut self, line: &str) {
@@ -121,21 +144,6 @@ impl Interrupts {
         }
     }
 
-    fn push(&mut self, entry: Entry) {
-        if self.entries.len() == MOST {
-            self.entries.pop_front();
-        }
-        self.entries.push_back(entry);
-    }
-
-    /// Takes the next entry that `matches`; those before it are passed over.
-    fn find(&mut self, cpu: u32, matches: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        self.read();
-        let own = |entry: &Entry| entry.cpu == cpu || entry.returns;
-        let at = self.entries.iter().take(PASSED).position(|entry| own(entry) && matches(entry))?;
-        self.entries.drain(..=at).next_back()
-    }
-
     /// The trap that broke the flow after an instruction at `pc`, which ends at `end` and leads to `leads`.
     pub(crate) fn trap(
         &mut self,
@@ -145,11 +153,20 @@ impl Interrupts {
         leads: Option<u64>,
         next: Option<u64>,
     ) -> Option<Entry> {
-        let entry = self.find(cpu, |entry| {
+        self.read(cpu);
+        let own = self.traps.get_mut(&cpu)?;
+        let found = find(own, |entry| {
             let place =
                 entry.from == Some(pc) || entry.from == Some(end) || leads.is_some() && entry.from == leads;
-            !entry.returns && place && (entry.to.is_none() || next.is_none() || entry.to == next)
-        })?;
+            place && (entry.to.is_none() || next.is_none() || entry.to == next)
+        });
+        self.missed = if found.is_some() { 0 } else { self.missed + 1 };
+        if self.missed > PASSED {
+            // Those at the front belong to nothing that will come.
+            own.drain(..own.len().min(PASSED));
+            self.missed = 0;
+        }
+        let entry = found?;
         if entry.to.is_none() && self.handlers.len() < PASSED {
             self.handlers.extend(next);
         }
@@ -158,18 +175,35 @@ impl Interrupts {
 
     /// The trap that came right after an indirect jump, if the next instruction is that of a handler.
     pub(crate) fn after_jump(&mut self, cpu: u32, next: u64) -> Option<Entry> {
-        self.read();
-        let head = self.entries.iter().find(|entry| entry.cpu == cpu && !entry.returns)?;
-        let handler = head.to.map_or_else(|| self.handlers.contains(&next), |to| to == next);
+        let meant = self.head(cpu, next)?;
         // The jump may lead to the handler itself: only a program that calls its own handler does that.
-        let meant = *head;
-        (handler && meant.from != Some(next)).then(|| self.find(cpu, |entry| *entry == meant)).flatten()
+        let own = self.traps.get_mut(&cpu).filter(|_| meant.from != Some(next))?;
+        own.pop_front()
+    }
+
+    /// The next trap, if this is the first instruction of its handler.
+    fn head(&self, cpu: u32, next: u64) -> Option<Entry> {
+        let head = self.traps.get(&cpu)?.front()?;
+        let handler = head.to.map_or_else(|| self.handlers.contains(&next), |to| to == next);
+        handler.then_some(*head)
+    }
+
+    /// [`after_jump`](Self::after_jump) may find a trap.
+    pub(crate) fn may_lead_to(&self, cpu: u32, next: u64) -> bool {
+        self.head(cpu, next).is_some()
     }
 
     /// A return to `next`.
     pub(crate) fn returned(&mut self, cpu: u32, next: Option<u64>) -> Option<Entry> {
-        self.find(cpu, |entry| entry.returns && entry.to == next)
+        self.read(cpu);
+        find(&mut self.returns, |entry| entry.to == next)
     }
+}
+
+/// Takes the next entry that `matches`; those before it are passed over.
+fn find(entries: &mut VecDeque<Entry>, matches: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    let at = entries.iter().take(PASSED).position(matches)?;
+    entries.drain(..=at).next_back()
 }
 
 #[cfg(test)]
@@ -193,7 +227,7 @@ mod tests {
         ] {
             log.take(line);
         }
-        assert_eq!(log.entries.len(), 4);
+        assert_eq!((log.traps[&1].len(), log.traps[&0].len(), log.returns.len()), (2, 1, 1));
         let ecall = log.trap(1, 0x8000_0060, 0x8000_0064, None, Some(0x8000_0100)).unwrap();
         assert_eq!((ecall.cause, ecall.asynchronous), (Some(8), false));
         // The handler is known from here on.
@@ -203,5 +237,29 @@ mod tests {
         assert_eq!((svc.class, svc.level), (Some(0x15), Some(Privilege::El1)));
         assert_eq!(log.returned(0, Some(0x4008_0034)).unwrap().level, Some(Privilege::El0));
         assert_eq!(log.returned(0, None), None);
+    }
+    fn entry(hart: u32, epc: u64) -> String {
+        format!(
+            "riscv_cpu_do_interrupt: hart:{hart}, async:0, cause:0000000000000002, epc:{epc:#018x}, tval:0x0000000000000000, desc=illegal_instruction"
+        )
+    }
+
+    /// The frames of CPUs come in another order than their traps.
+    #[test]
+    fn traps_of_another_cpu_are_kept() {
+        let mut log = Interrupts::new(PathBuf::new());
+        [entry(0, 0x1000), entry(1, 0x2000)].iter().for_each(|line| log.take(line));
+        assert!(log.trap(1, 0x2000, 0x2004, None, Some(0x100)).is_some());
+        assert!(log.trap(0, 0x1000, 0x1004, None, Some(0x100)).is_some());
+    }
+
+    /// Entries that belong to nothing do not hide those after them for ever.
+    #[test]
+    fn entries_that_fit_nowhere_are_left_in_the_end() {
+        let mut log = Interrupts::new(PathBuf::new());
+        (0..PASSED as u64).for_each(|n| log.take(&entry(0, 0x9000 + 4 * n)));
+        log.take(&entry(0, 0x1000));
+        let found = (0..2 * PASSED).position(|_| log.trap(0, 0x1000, 0x1004, None, Some(0x100)).is_some());
+        assert_eq!(found, Some(PASSED + 1));
     }
 }

@@ -16,6 +16,7 @@ mod program;
 mod recorder;
 mod session;
 mod thread;
+mod usual;
 mod window;
 
 pub use error::Error;

@@ -18,22 +18,6 @@ const IDS: [&str; 6] = ["set_tid_address", "getpid", "gettid", "getppid", "clone
 /// System calls that take one.
 const OF_IDS: [&str; 5] = ["kill", "tkill", "tgkill", "wait4", "waitid"];
 
-/// System calls without arguments: their registers hold anything.
-const BARE: [&str; 12] = [
-    "fork",
-    "getegid",
-    "geteuid",
-    "getgid",
-    "getpid",
-    "getppid",
-    "gettid",
-    "getuid",
-    "rt_sigreturn",
-    "sched_yield",
-    "setsid",
-    "vfork",
-];
-
 /// The way of instructions into a batch.
 #[derive(Debug)]
 pub(crate) struct Out {
@@ -54,6 +38,8 @@ pub(crate) struct Out {
     pub(crate) ids: Option<Vec<u32>>,
     /// Causes of the traps of a machine.
     pub(crate) interrupts: Option<Interrupts>,
+    /// Usual instructions are taken many at a time; tests compare with the way of all others.
+    pub(crate) shortcuts: bool,
 }
 
 impl Out {
@@ -347,7 +333,8 @@ impl Out {
         let offset = self.offset().saturating_sub(8);
         // QEMU's own numbers: the call begins again, or the registers are those before a signal.
         let inner = matches!(result, -513 | -512);
-        let name = calls::name(self.isa, number).map_or_else(|| format!("syscall {number}"), str::to_string);
+        let kind = calls::kind(self.isa, number);
+        let name = kind.map_or_else(|| format!("syscall {number}"), |kind| kind.name.to_string());
         // Ids differ from run to run.
         let id = self.ids.is_some() && IDS.contains(&&*name) && result > 0;
         let narrow = matches!(self.isa, Isa::Rv32 | Isa::A32 | Isa::T32);
@@ -362,8 +349,9 @@ impl Out {
         }
         let hidden = self.ids.is_some() && OF_IDS.contains(&&*name);
         let arguments = call.filter(|_| !hidden).map_or(String::new(), |call| {
-            let taken: &[u64] = if BARE.contains(&&*name) { &[] } else { &call.arguments };
-            let list: Vec<String> = taken.iter().map(|value| format!("{value:#x}")).collect();
+            let count = kind.map_or(call.arguments.len(), |kind| kind.arguments(self.isa));
+            let list: Vec<String> =
+                call.arguments.iter().take(count).map(|value| format!("{value:#x}")).collect();
             format!("({})", list.join(", "))
         });
         let text = match result {

@@ -15,7 +15,7 @@ use trackway_core::*;
 
 use crate::code::Code;
 use crate::error::Error;
-use crate::frame::{Frame, Kind};
+use crate::frame::{Frame, Kind, take};
 use crate::interrupts::Interrupts;
 use crate::launch::Command;
 use crate::lift::{Key, Out};
@@ -56,6 +56,9 @@ pub struct Recorder {
     threads: HashMap<Key, Thread>,
     /// A frame that is being lifted, and the place in it.
     frame: Option<(Frame, usize)>,
+    /// Memory of frames, for reuse.
+    bytes: Vec<u8>,
+    words: Vec<u32>,
     /// The first batch: it was read for the description.
     first: Option<Batch>,
     out: Out,
@@ -93,6 +96,7 @@ impl Recorder {
             restarted: 0,
             ids: command.deterministic.then(Vec::new),
             interrupts: command.log(session.folder()).map(Interrupts::new),
+            shortcuts: true,
         };
         let mut recorder = Recorder {
             session: Some(session),
@@ -104,6 +108,8 @@ impl Recorder {
             processes: HashMap::new(),
             threads: HashMap::new(),
             frame: None,
+            bytes: Vec::new(),
+            words: Vec::new(),
             first: None,
             out,
             linked: command.program.code,
@@ -235,12 +241,12 @@ impl Recorder {
                 Kind::Hello => self.hello(&frame),
                 Kind::Code => self.code(&frame),
                 Kind::Executed => self.lift(frame, 0, batch),
+                Kind::Filled => self.take(frame, batch),
                 Kind::Fork => {}
             },
             Some(Received::Ended(pid)) => self.ended(pid, batch),
             Some(Received::Damaged(text)) => {
                 self.damaged = Some(text);
-                return false;
             }
             None if ended => {
                 self.session = None;
@@ -251,8 +257,11 @@ impl Recorder {
         self.go_on()
     }
 
-    /// False once the window is over.
+    /// False once the window is over, or the stream is damaged.
     fn go_on(&mut self) -> bool {
+        if self.damaged.is_some() {
+            return false;
+        }
         match self.out.fate {
             Fate::Recorded | Fate::Skipped => return true,
             Fate::Enough => self.stop(),
@@ -288,6 +297,9 @@ impl Recorder {
 
     /// The process is over: its last instructions have no next one.
     fn ended(&mut self, pid: u32, batch: &mut Batch) {
+        if let Some(session) = &self.session {
+            session.forget(pid);
+        }
         let Some(code) = self.processes.remove(&pid) else { return };
         let mut keys: Vec<Key> = self.threads.keys().filter(|key| key.0 == pid).copied().collect();
         keys.sort_unstable();
@@ -298,6 +310,16 @@ impl Recorder {
         }
     }
 
+    /// Lifts a frame that is in its file.
+    fn take(&mut self, mut frame: Frame, batch: &mut Batch) {
+        let Some(session) = &self.session else { return };
+        frame.words = std::mem::take(&mut self.words);
+        match take(&session.file(frame.pid, frame.file), &mut self.bytes, &mut frame.words) {
+            Ok(()) => self.lift(frame, 0, batch),
+            Err(error) => self.damaged = Some(format!("a buffer of the plugin cannot be read: {error}")),
+        }
+    }
+
     /// Lifts a frame until the batch is full.
     fn lift(&mut self, frame: Frame, mut at: usize, batch: &mut Batch) {
         let key = (frame.pid, frame.cpu, frame.tid);
@@ -305,10 +327,18 @@ impl Recorder {
             return;
         }
         let Some(code) = self.processes.get_mut(&frame.pid).map(std::mem::take) else { return };
+        if let Some(log) = &mut self.out.interrupts {
+            log.read(key.1);
+        }
         let mut thread = self.threads.remove(&key).unwrap_or_default();
         let system = self.out.system;
         self.meta.threads.entry(if system { key.1 } else { key.2 }.into()).or_default();
         while at < frame.words.len() && !batch.is_full() {
+            let usual = self.out.usual(key, &mut thread, &code, &frame.words[at..], batch);
+            if usual > 0 {
+                at += usual;
+                continue;
+            }
             match self.out.word(key, &mut thread, &code, &frame.words[at..], batch) {
                 Some(words) => at += words,
                 None => {
@@ -325,6 +355,8 @@ impl Recorder {
         self.processes.insert(frame.pid, code);
         if at < frame.words.len() {
             self.frame = Some((frame, at));
+        } else {
+            self.words = frame.words;
         }
     }
 }

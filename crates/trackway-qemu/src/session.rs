@@ -7,13 +7,16 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::frame::{Frame, Kind, read};
 
-/// Frames that may wait: beyond them QEMU waits.
-const WAITING: usize = 16;
+/// Frames that may wait: long ones are in the plugin's files, of which there are fewer for each process.
+const WAITING: usize = 1 << 12;
+
+/// Begins the name of a folder; the id of the recorder follows.
+const NAME: &str = "trackway-";
 
 /// How long a process may take from its fork to its connection.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +46,8 @@ struct Shared {
     connected: AtomicU32,
     /// Forks whose child has not connected yet, and when the last one was.
     expected: Mutex<(u32, Option<Instant>)>,
+    /// Connections, to be closed where no more is wanted: the plugin may be waiting for a buffer.
+    streams: Mutex<Vec<Weak<UnixStream>>>,
 }
 
 impl Session {
@@ -51,7 +56,8 @@ impl Session {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let name = format!("trackway-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        sweep(&base);
+        let name = format!("{NAME}{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let folder = base.join(name);
         let _ = fs::remove_dir_all(&folder);
         let mut builder = fs::DirBuilder::new();
@@ -73,6 +79,18 @@ impl Session {
     /// The next thing, within the time given; none if nothing came.
     pub(crate) fn receive(&self, wait: Duration) -> Option<Received> {
         self.receiver.recv_timeout(wait).ok()
+    }
+
+    /// The file of a buffer of a process.
+    pub(crate) fn file(&self, pid: u32, number: u32) -> PathBuf {
+        self.folder.join(format!("{pid}.{number}"))
+    }
+
+    /// Removes the buffers of a process of which everything was received.
+    pub(crate) fn forget(&self, pid: u32) {
+        for path in files(&self.folder, pid) {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// True once no process is connected or about to be, for a guest that has ended: all that it sent can be
@@ -106,6 +124,11 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.over.store(true, Relaxed);
+        let streams = self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in streams.iter().filter_map(Weak::upgrade) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        drop(streams);
         // Wakes up the thread that accepts.
         let _ = UnixStream::connect(self.folder.join("socket"));
         let _ = fs::remove_dir_all(&self.folder);
@@ -117,11 +140,15 @@ fn accept(listener: &UnixListener, sender: &SyncSender<Received>, shared: &Arc<S
         if shared.over.load(Relaxed) {
             return;
         }
-        let Ok(stream) = stream else { continue };
+        let Ok(stream) = stream.map(Arc::new) else { continue };
         shared.connected.fetch_add(1, Relaxed);
+        let mut streams = shared.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(Arc::downgrade(&stream));
+        drop(streams);
         let (sender, shared, folder) = (sender.clone(), Arc::clone(shared), folder.to_path_buf());
         std::thread::spawn(move || {
-            let _ = receive(stream, &sender, &shared, &folder);
+            let _ = receive(&stream, &sender, &shared, &folder);
             shared.connected.fetch_sub(1, Relaxed);
         });
     }
@@ -129,14 +156,14 @@ fn accept(listener: &UnixListener, sender: &SyncSender<Received>, shared: &Arc<S
 
 /// Receives one process until it ends. An error means that no more is wanted.
 fn receive(
-    stream: UnixStream,
+    stream: &UnixStream,
     sender: &SyncSender<Received>,
     shared: &Shared,
     folder: &Path,
 ) -> Result<(), std::sync::mpsc::SendError<Received>> {
     let mut stream = BufReader::with_capacity(1 << 18, stream);
     let mut pid = None;
-    // The last frame of each buffer, by kind and CPU.
+    // The last frame of each buffer, by the number of its file.
     let mut last = std::collections::HashMap::new();
     loop {
         match read(&mut stream) {
@@ -152,7 +179,7 @@ fn receive(
                         pid = Some(frame.pid);
                         change(-1);
                     }
-                    kind => drop(last.insert((kind, frame.cpu, frame.tid), frame.sequence)),
+                    _ => drop(last.insert(frame.file, frame.sequence)),
                 }
                 sender.send(Received::Frame(frame))?;
             }
@@ -167,7 +194,7 @@ fn receive(
     }
     let Some(pid) = pid else { return Ok(()) };
     let mut rest = left(folder, pid);
-    rest.retain(|frame| last.get(&(frame.kind, frame.cpu, frame.tid)) != Some(&frame.sequence));
+    rest.retain(|frame| last.get(&frame.file) != Some(&frame.sequence));
     rest.sort_by_key(|frame| (frame.kind, frame.cpu));
     for frame in rest {
         sender.send(Received::Frame(frame))?;
@@ -177,20 +204,27 @@ fn receive(
 
 /// Frames in the buffers of a process that has ended.
 fn left(folder: &Path, pid: u32) -> Vec<Frame> {
+    let frame = |path| read(&mut fs::File::open(path).ok()?).ok().flatten();
+    files(folder, pid).filter_map(frame).filter(|frame| !frame.words.is_empty()).collect()
+}
+
+/// The files of a process.
+fn files(folder: &Path, pid: u32) -> impl Iterator<Item = PathBuf> {
     let begin = format!("{pid}.");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let own = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
-    let mut frames = Vec::new();
-    for entry in own {
-        if let Ok(mut file) = fs::File::open(entry.path())
-            && let Ok(Some(frame)) = read(&mut file)
-            && !frame.words.is_empty()
-        {
-            frames.push(frame);
+    files.filter(move |file| file.file_name().to_string_lossy().starts_with(&begin)).map(|file| file.path())
+}
+
+/// Removes folders of recorders that were killed.
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let id =
+            name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-')?.0.parse::<u32>().ok());
+        if id.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
         }
-        let _ = fs::remove_file(entry.path());
     }
-    frames
 }
 
 #[cfg(test)]
@@ -211,5 +245,20 @@ mod tests {
             assert!(matches!(session.receive(Duration::ZERO), Some(Received::Frame(_))));
             assert!(matches!(session.receive(Duration::ZERO), Some(Received::Ended(7))));
         }
+    }
+    /// Folders of recorders that are gone are removed, those of others are not.
+    #[test]
+    fn folders_of_killed_recorders_are_swept() {
+        let base = std::env::temp_dir().join(format!("trackway-sweep-{}", std::process::id()));
+        // Ids of processes are smaller than this.
+        let (gone, ours) =
+            (base.join("trackway-4294967295-0"), base.join(format!("trackway-{}-0", std::process::id())));
+        let other = base.join("trackway-sweep-1");
+        for folder in [&gone, &ours, &other] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        sweep(&base);
+        assert_eq!([&gone, &ours, &other].map(|folder| folder.exists()), [false, true, true]);
+        fs::remove_dir_all(base).unwrap();
     }
 }

@@ -110,9 +110,7 @@ pub(crate) fn decide(code: &Code, next: Option<u64>, accessed: bool) -> Option<D
     if code.control == Control::Sequential && next == Some(end) {
         return Some(Done { outcome: Outcome::Retired, taken: None, target: None, trap: None });
     }
-    // Within an IT block anything is conditional.
-    let conditional = code.conditional || code.control == Control::Branch || code.isa == Isa::T32;
-    let passed = next == Some(end);
+    let (passed, conditional) = (next == Some(end), code.conditional);
     let done = |taken, target, trap| Some(Done { outcome: Outcome::Retired, taken, target, trap });
     let attempted =
         |trap| Some(Done { outcome: Outcome::Attempted, taken: None, target: None, trap: Some(trap) });

@@ -63,7 +63,7 @@ pub(crate) enum Fate {
 }
 
 /// Where an execution is in its window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Window {
     options: Options,
     begun: bool,
@@ -86,6 +86,32 @@ impl Window {
         };
         self.options.from = self.options.from.map(moved);
         self.options.to = self.options.to.map(moved);
+    }
+
+    /// How many instructions are recorded from here on, as long as none is at the address that ends the window.
+    pub(crate) fn certain(&self) -> (u64, Option<u64>) {
+        let options = &self.options;
+        if !self.begun || self.inside == 0 {
+            return (0, None);
+        }
+        let (number, address) = match options.to {
+            None => (u64::MAX, None),
+            Some(Position::Instruction(number)) => (number, None),
+            Some(Position::Pc(address)) => (u64::MAX, Some(address)),
+        };
+        let of_sample = options
+            .sample
+            .map_or(u64::MAX, |sample| sample.count.saturating_sub(self.inside % sample.of.max(1)));
+        let limits = [number, options.limit].map(|most| most.saturating_sub(self.executed));
+        let recorded = options.stop_after.saturating_sub(self.recorded);
+        (limits.into_iter().chain([recorded, of_sample]).min().unwrap_or(0), address)
+    }
+
+    /// Notes that this number of instructions was recorded, of those that are [certain](Self::certain).
+    pub(crate) fn pass(&mut self, count: u64) {
+        self.executed += count;
+        self.recorded += count;
+        self.inside += count;
     }
 
     /// Decides about the next instruction.
@@ -125,7 +151,14 @@ mod tests {
         let mut window = Window::new(options);
         let mut recorded = Vec::new();
         for pc in pcs {
-            match window.next(*pc) {
+            let (certain, end) = window.certain();
+            let mut passed = window.clone();
+            passed.pass(1);
+            let fate = window.next(*pc);
+            if certain > 0 && end != Some(*pc) {
+                assert_eq!((fate, passed), (Fate::Recorded, window.clone()));
+            }
+            match fate {
                 Fate::Recorded => recorded.push(*pc),
                 Fate::Skipped => {}
                 end => return (recorded, Some(end)),

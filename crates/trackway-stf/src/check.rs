@@ -23,8 +23,13 @@ use crate::values::{features, isa};
 
 /// Checks all records and reports each violation; returns the number of records. After damage the remaining
 /// chunks are checked too, then the first error is returned.
-pub(crate) fn check(mut records: Records, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-    let mut checker = Checker::new(report, records.per_chunk());
+pub(crate) fn check(records: Records, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+    check_with(records, report, true)
+}
+
+/// Without `shortcuts` usual instructions take the way of all others, for tests.
+fn check_with(mut records: Records, report: &mut dyn FnMut(Finding), shortcuts: bool) -> Result<u64> {
+    let mut checker = Checker { shortcuts, ..Checker::new(report, records.per_chunk()) };
     let mut damage = None;
     loop {
         match check_part(&mut checker, &mut records) {
@@ -116,6 +121,9 @@ struct Checker<'r> {
     ended: bool,
     /// The previous chunk was not read to its end.
     skipped: bool,
+    /// The group has no record yet, and nothing before it waits for its instruction.
+    is_clear: bool,
+    shortcuts: bool,
 }
 
 /// A place, and how often something was found from there on.
@@ -183,6 +191,8 @@ impl<'r> Checker<'r> {
             walks: Walks::default(),
             ended: false,
             skipped: false,
+            is_clear: false,
+            shortcuts: true,
         }
     }
 
@@ -216,13 +226,21 @@ impl<'r> Checker<'r> {
         self.body[usize::from(descriptor)] > 0
     }
 
+    #[inline(always)]
     fn record(&mut self, offset: u64, record: &Record<'_>) {
         self.offset = offset;
         if self.ended {
             self.found(&RESERVE_END_LAST, format!("{} follows it", record.name()));
         }
         let descriptor = usize::from(record.descriptor());
-        if self.is_header {
+        let is_usual = match *record {
+            Record::InstOpcode32 { opcode } => self.usual_instruction(opcode, 4),
+            Record::InstOpcode16 { opcode } => self.usual_instruction(opcode.into(), 2),
+            _ => false,
+        };
+        if is_usual {
+            self.body[descriptor] += 1;
+        } else if self.is_header {
             self.header_record(record);
             self.header[descriptor] += 1;
         } else {
@@ -235,6 +253,7 @@ impl<'r> Checker<'r> {
     /// The rest of the chunk cannot be read, so nothing is known about the start of the next.
     fn skip_rest(&mut self) {
         (self.group, self.pc, self.explained, self.skipped) = (Group::default(), None, true, true);
+        self.is_clear = false;
         self.no_target = None;
     }
 
@@ -299,5 +318,74 @@ impl<'r> Checker<'r> {
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use trackway_core::*;
+    use trackway_testkit::random::{Numbers, Program, Rates, Walk};
+
+    use super::*;
+    use crate::{Config, Container, Lower, Trace, WriteConfig};
+
+    /// A file in memory.
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn findings(bytes: &[u8], shortcuts: bool) -> Option<(String, usize)> {
+        let input = Input::from_vec(bytes.to_vec());
+        let trace = Trace::open(input, Config::default(), false).ok()?;
+        let mut all = Vec::new();
+        let checked = check_with(trace.records(), &mut |finding| all.push(finding), shortcuts);
+        Some((format!("{all:?} {checked:?}"), all.len()))
+    }
+
+    #[test]
+    fn usual_instructions_are_checked_as_all_others() {
+        let (mut traces, mut found) = (0, 0);
+        for seed in 0..1500 {
+            let numbers = &mut Numbers(seed);
+            let count = 4 + numbers.below(60) as usize;
+            let program = Program::new(numbers, 0x8000, count);
+            let rate = |on: bool| if on { 30 } else { 0 };
+            let rates = Rates {
+                exception: rate(numbers.one_in(3)),
+                interrupt: rate(numbers.one_in(3)),
+                privilege: numbers.one_in(3),
+                context: rate(numbers.one_in(3)),
+                ..Rates::default()
+            };
+            let steps = 20 + numbers.below(300) as usize;
+            let walk = Walk::new(numbers, &program, steps, rates);
+            let file = Memory::default();
+            let config = WriteConfig { container: Container::Plain, ..WriteConfig::default() };
+            let meta = Meta::new(FormatId::new("model"), Isa::Rv64);
+            let mut lower = Lower::new(Output::Stream(Box::new(file.clone())), meta, config).unwrap();
+            lower.put(&walk.batch).unwrap();
+            lower.finish().unwrap();
+            let mut bytes = file.0.lock().unwrap().clone();
+            for _ in 0..numbers.below(12) {
+                let at = numbers.below(bytes.len() as u64) as usize;
+                bytes[at] = numbers.draw() as u8;
+            }
+            let usual = findings(&bytes, true);
+            assert_eq!(usual, findings(&bytes, false), "seed {seed}");
+            traces += u32::from(usual.is_some());
+            found += usual.map_or(0, |(_, found)| found);
+        }
+        assert!(traces > 500 && found > 2000, "{traces}, {found}");
     }
 }

@@ -11,7 +11,7 @@ mod header;
 mod usual;
 
 use trackway_core::*;
-use trackway_isa::{Control, Recent, flow, never_retires};
+use trackway_isa::{Control, Recent, flow, never_retires, riscv};
 
 use self::books::Books;
 use crate::config::{Version, WriteConfig};
@@ -218,11 +218,21 @@ impl Lower {
     }
 
     /// The effect of an instruction on the flow.
-    #[inline]
+    #[inline(always)]
     fn control(&mut self, encoding: u32) -> Control {
-        if matches!(self.isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
-            return Control::Sequential;
+        if matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
+            if riscv::is_plain(encoding) {
+                return Control::Sequential;
+            }
+            if riscv::is_branch(encoding) {
+                return Control::Branch;
+            }
         }
+        self.rare_control(encoding)
+    }
+
+    #[inline(never)]
+    fn rare_control(&mut self, encoding: u32) -> Control {
         *self.controls.get((encoding, self.isa), || flow(self.isa, 0, encoding).control)
     }
 

@@ -103,14 +103,23 @@ impl<W: Write> Packer<W> {
     pub(crate) fn put_sound(&mut self, records: &[Record], length: u8, pc: u64) -> Result<()> {
         let after = self.pc.map(|pc| pc.wrapping_add(length.into()));
         let compact = self.style == Style::Compact;
-        self.writer.write(&Record::BeginGroup)?;
+        if compact {
+            self.group.records.clear();
+            for record in records {
+                let record = self.shrink(record, after);
+                self.group.records.push(record);
+            }
+            self.writer.write_sound(&self.group.records, false)?;
+        } else {
+            self.writer.write_sound(records, true)?;
+        }
         for record in records {
-            let record = if compact { self.shrink(record, after) } else { *record };
-            self.writer.write(&record)?;
-            self.registers.apply(&record);
+            if let Record::FullRegister { address, data } = *record {
+                self.registers.set(address, Some(data));
+            }
         }
         (self.pc, self.open) = (Some(pc), compact);
-        if compact { Ok(()) } else { self.writer.write(&Record::EndGroup) }
+        Ok(())
     }
 
     fn expand(&self, record: &Record, after: Option<u64>) -> Record {

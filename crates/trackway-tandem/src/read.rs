@@ -79,6 +79,18 @@ impl Reader {
         self.feed.offset()
     }
 
+    /// The bytes that were read and are not passed yet, for those who read whole groups of them by themselves.
+    #[inline]
+    pub(crate) fn ahead(&self) -> &[u8] {
+        self.feed.bytes()
+    }
+
+    /// Passes the bytes of whole groups, each with its end.
+    #[inline]
+    pub(crate) fn pass(&mut self, len: usize) {
+        self.feed.consume(len);
+    }
+
     /// The place between two groups, if the input is in memory.
     pub(crate) fn place(&self) -> Option<Place> {
         self.feed.is_whole().then(|| Place { offset: self.offset(), implied: self.implied })

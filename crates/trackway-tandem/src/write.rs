@@ -6,7 +6,7 @@ use trackway_core::Result;
 
 use crate::config::{Config, Widths};
 use crate::group::Group;
-use crate::record::Record;
+use crate::record::{ADDITIONAL_STATE, Record, number};
 
 /// Bytes that are collected before they are written.
 const BLOCK: usize = 1 << 16;
@@ -40,6 +40,55 @@ impl<W: Write> Writer<W> {
             self.flush_block()?;
         }
         Ok(())
+    }
+
+    /// Appends the items of a group and an end of it, where it has one.
+    #[inline]
+    pub(crate) fn write_sound(&mut self, records: &[Record], is_ended: bool) -> Result<()> {
+        self.buffer.push(number::BEGIN_GROUP);
+        for record in records {
+            if !self.write_common(record) {
+                self.write(record)?;
+            }
+        }
+        if is_ended {
+            self.buffer.push(number::END_GROUP);
+        }
+        if self.buffer.len() >= BLOCK {
+            self.flush_block()?;
+        }
+        Ok(())
+    }
+
+    /// Appends a common item whose values fit; false for others, and nothing is appended then.
+    #[inline(always)]
+    fn write_common(&mut self, record: &Record) -> bool {
+        let widths = &self.widths;
+        let state = |identifier: u8| u64::from_le_bytes([ADDITIONAL_STATE, identifier, 0, 0, 0, 0, 0, 0]);
+        // The bytes before the value and their number, the value and its width.
+        let (front, len, value, width) = match *record {
+            Record::Pc(pc) => (state(number::PC), 2, pc, widths.xlen),
+            Record::Instruction32(encoding) => (number::INSTRUCTION32.into(), 1, encoding.into(), 4),
+            Record::Instruction16(encoding) => (number::INSTRUCTION16.into(), 1, encoding.into(), 2),
+            Record::FullRegister { address, data } => match widths.register(address) {
+                Some(width) => (u64::from(number::FULL_REGISTER) | u64::from(address) << 8, 3, data, width),
+                None => return false,
+            },
+            Record::EffectiveAddress(address) => (state(number::EFFECTIVE_ADDRESS), 2, address, widths.eaddr),
+            Record::StoreData { size: size @ 0..4, data } => {
+                (state(number::STORE_DATA + size), 2, data, 1 << size)
+            }
+            _ => return false,
+        };
+        if width < 8 && value >> (8 * width) != 0 {
+            return false;
+        }
+        let item = (u128::from(front) | u128::from(value) << (8 * len)).to_le_bytes();
+        // A copy of constant length, and what is too much of it taken back.
+        let end = self.buffer.len() + len + usize::from(width);
+        self.buffer.extend_from_slice(&item);
+        self.buffer.truncate(end);
+        true
     }
 
     /// Appends a group unchanged.
@@ -77,4 +126,43 @@ pub fn to_bytes<'a>(records: impl IntoIterator<Item = &'a Record>, config: &Conf
     let mut writer = Writer::new(Vec::new(), config)?;
     records.into_iter().try_for_each(|record| writer.write(record))?;
     writer.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_testkit::random::Numbers;
+
+    use super::*;
+
+    /// Common items are written as all others, and refused likewise.
+    #[test]
+    fn a_group_is_its_items() {
+        let mut refused = 0;
+        for seed in 0..20_000 {
+            let numbers = &mut Numbers(seed);
+            let (xlen, flen) = ([32, 64][numbers.below(2) as usize], [0, 32, 64][numbers.below(3) as usize]);
+            let config = Config { xlen, flen, mlen: xlen, ..Config::default() };
+            let value = numbers.draw() >> numbers.below(64);
+            let address = match numbers.below(3) {
+                0 => numbers.draw() as u16,
+                _ => 0x1000 + numbers.below(0x50) as u16,
+            };
+            let record = match numbers.below(8) {
+                0 => Record::Pc(value),
+                1 => Record::Instruction32(value as u32),
+                2 => Record::Instruction16(value as u16),
+                3 => Record::FullRegister { address, data: value },
+                4 => Record::EffectiveAddress(value),
+                5 => Record::StoreData { size: numbers.below(5) as u8, data: value },
+                6 => Record::PhysicalAddress(value),
+                _ => Record::IncrementPc,
+            };
+            let mut writer = Writer::new(Vec::new(), &config).unwrap();
+            let sound = writer.write_sound(&[record], true).map(|()| writer.buffer.clone());
+            let plain = to_bytes([&Record::BeginGroup, &record, &Record::EndGroup], &config);
+            refused += u32::from(plain.is_err());
+            assert_eq!(sound, plain, "{record:?} {config:?}");
+        }
+        assert!((1000..15_000).contains(&refused), "{refused}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Comparison of traces made in memory: planted differences are found, and nothing else.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use trackway_core::*;
 use trackway_tools::diff::{Group, Kind, Options, Report, Tolerate, diff};
@@ -291,6 +293,42 @@ fn gaps() {
 }
 
 /// A trace that stops earlier is shorter, however it ends; only what was lost is a gap.
+/// Gaps that both traces have are passed without reading far ahead: a trace may have one every few instructions.
+#[test]
+fn many_gaps_on_both_sides() {
+    let made = |n: u64| match n % 4 {
+        3 => Made::Gap(GapReason::NoCode),
+        _ => step(looping(n), true),
+    };
+    let (read, ahead) = (Cell::new([0u64; 2]), Cell::new(0));
+    let count = |side: usize, n: u64| {
+        let mut so_far = read.get();
+        so_far[side] = n;
+        read.set(so_far);
+        ahead.set(ahead.get().max(so_far[0].abs_diff(so_far[1])));
+        made(n)
+    };
+    let mut a = Source::new("one", 60_000, |n| count(0, n));
+    let mut b = Source::new("one", 60_000, |n| count(1, n));
+    let report = diff(&mut a, &mut b, &Options::default(), &mut |_, _| {}).unwrap();
+    assert!(report.is_equal());
+    assert!(ahead.get() < 5_000, "{} events ahead", ahead.get());
+    let mut a = Source::new("one", 60_000, made);
+    let mut b = Source::new("one", 60_000, |n| if n == 50_000 { step(9, true) } else { made(n) });
+    let report = diff(&mut a, &mut b, &Options::default(), &mut |_, _| {}).unwrap();
+    assert_eq!(found(&report), [(Kind::Changed, 37_500, 1, 37_500, 1)]);
+    // A stretch more on one side.
+    let more = |n: u64| match n {
+        ..50_000 => made(n),
+        50_003 => Made::Gap(GapReason::NoCode),
+        50_000..50_003 => Made::Step { pc: 4 * n, value: Some(n) },
+        _ => made(n - 4),
+    };
+    let (mut a, mut b) = (Source::new("one", 60_000, made), Source::new("one", 60_004, more));
+    let report = diff(&mut a, &mut b, &Options::default(), &mut |_, _| {}).unwrap();
+    assert_eq!(found(&report), [(Kind::Inserted, 37_500, 0, 37_500, 3)]);
+}
+
 #[test]
 fn an_earlier_end() {
     let a: Vec<Made> = (0..3000).map(|n| step(n, true)).collect();

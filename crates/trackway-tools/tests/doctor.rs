@@ -442,3 +442,36 @@ fn parameters_of_other_encoders_are_found_from_nothing() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Raw buffers of trace units whose registers are known: what `doctor` names decodes like them, or it says that it guesses.
+#[test]
+fn raw_buffers_of_units_are_not_claimed_with_other_settings() {
+    let Some(corpus) = trackway_testkit::corpus_part("ete") else { return };
+    for (name, session) in [("ete_ip", 1), ("q_elem", 1), ("q_elem", 2), ("rme_test", 1), ("ete-wfet", 1)] {
+        let folder = corpus.join(name);
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+        let (cpu, unit) = (read("cpu_0.ini"), read(&format!("ETE_0_s{session}.ini")));
+        let value = |line: &str, key: &str| line.strip_prefix(key).map(|value| value.trim().to_string());
+        let files = cpu.lines().filter_map(|line| value(line, "file="));
+        let places = cpu.lines().filter_map(|line| value(line, "address="));
+        let raw = files.zip(places).map(|(file, at)| format!("{}@{at}", folder.join(file).display()));
+        let program = Program { raw: raw.collect(), ..Program::default() };
+        let registers = unit.lines().filter(|line| line.starts_with("TRC"));
+        let lines: Vec<String> = registers.map(|line| line.replace('=', " = ")).collect();
+        let truth = settings(&format!("[ete]\nformat = \"source_data\"\n{}\n", lines.join("\n")));
+        let path = folder.join(format!("session{session}.bin"));
+        let bytes = std::fs::read(&path).unwrap();
+        let case = Case { format: format("ete"), bytes, program: program.clone(), truth };
+        let expected = events(&case, &case.truth, &program).expect("the truth decodes");
+        let options = Options { program: program.clone(), ..Options::default() };
+        let report = examine(&path, &options, Budget::default()).unwrap();
+        let Some(found) = report.diagnosis else { continue };
+        let same = events(&case, &found.settings, &found.program) == Some(expected);
+        assert!(
+            same || found.sure == Sure::Guess,
+            "{name} {session}: {}\n{}",
+            found.sure.as_str(),
+            found.toml()
+        );
+    }
+}

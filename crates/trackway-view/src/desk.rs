@@ -12,6 +12,8 @@ use trackway_core::{Batch, EventKind, Meta, Source};
 use trackway_image::{Image, Listing};
 use trackway_isa::Style;
 
+use crate::tables::Damage;
+
 /// An answer, or why there is none, in words.
 pub(crate) type Answer<T> = Result<T, String>;
 
@@ -52,6 +54,11 @@ impl Passed {
             self.errors.push((number, error.to_string()));
         }
     }
+
+    /// For the page.
+    pub(crate) fn damage(self) -> Vec<Damage> {
+        self.errors.into_iter().map(|(n, text)| Damage { n, text }).collect()
+    }
 }
 
 /// A usable index: complete, with the state of the machine.
@@ -73,6 +80,11 @@ impl Desk {
         // Names of threads do not repeat the source.
         let meta = Meta { sources: Vec::new(), ..trace.meta().clone() };
         Ok(Desk { trace, programs, listing, meta, index })
+    }
+
+    /// Everything is known of the trace: windows will not change.
+    pub(crate) fn has_index(&self) -> bool {
+        self.index.get().is_some()
     }
 
     /// Takes the index that was made in the meantime.

@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use crate::desk::Answer;
-use crate::http::Request;
 use crate::page;
-use crate::rows;
-use crate::site::Site;
-use crate::window;
+use crate::site::{Reply, Site};
+use crate::wire::Hex;
+use crate::{questions, rows, window};
 
 /// Instructions of a window at most.
 pub const WIDEST: u64 = 50_000;
@@ -40,27 +39,33 @@ impl Site {
         if to <= from || to - from > WIDEST {
             return Err(format!("a page has 1 to {WIDEST} instructions, not {}", to.saturating_sub(from)));
         }
-        let mut list: Vec<Json> = Vec::new();
-        let mut errors = Json::Null;
-        while from + (list.len() as u64) < to {
-            let next = from + list.len() as u64;
-            let answer = self.ask("rows", &[("from", next), ("count", (to - next).min(rows::MOST))])?;
-            let more = answer["rows"].as_array().cloned().unwrap_or_default();
-            if errors.is_null() {
-                errors = answer["errors"].clone();
-            }
-            if more.is_empty() {
-                break;
-            }
-            list.extend(more);
-        }
-        let end = from + list.len() as u64;
-        if list.is_empty() {
+        let rows = lane.quick.ask(move |desk| rows::rows(desk, from, to - from))?;
+        let end = from + rows.rows.len() as u64;
+        if end == from {
             return Err(format!("there are no instructions at {from}"));
         }
-        let range = [("from", from), ("to", end)];
-        let tree = self.ask("tree", &range)?;
-        let (code, files) = self.code(&tree, &range);
+        let range = Some((from, end));
+        let mut functions = Vec::new();
+        let tree = lane.shown(range, |shown, _| {
+            let tree = shown.tree();
+            functions.extend(tree.functions.iter().take(FUNCTIONS).map(|one| one.address.clone()));
+            Ok(Reply::of(&tree))
+        })?;
+        let (mut code, mut files) = (BTreeMap::new(), Vec::new());
+        for address in functions {
+            let Hex::Word(at) = address else { continue };
+            // A function whose code is not known has none in the page.
+            let Ok(Reply::Json(listed)) = lane.shown(range, |shown, _| Ok(self.code(shown, at)?.into()))
+            else {
+                continue;
+            };
+            for line in listed["lines"].as_array().into_iter().flatten() {
+                files.extend(line["source"].as_u64().map(|number| number as usize));
+            }
+            code.insert(format!("{at:#x}"), listed);
+        }
+        files.sort_unstable();
+        files.dedup();
         let mut sources = serde_json::Map::new();
         let mut names = vec![lane.file.path.display().to_string()];
         for number in files {
@@ -75,60 +80,44 @@ impl Site {
             lanes.truncate(1);
             lanes.iter_mut().for_each(|lane| lane["path"] = lane["file"].clone());
         }
+        const { assert!(WIDEST <= window::WIDEST, "a window that is read call by call") };
         let data = json!({
             "from": from,
             "to": end,
             "traces": traces,
-            "rows": list,
-            "errors": errors,
-            "timeline": lane_timeline(self, from, end)?,
-            "state": self.ask("state", &[("at", from)])?,
-            "tree": tree,
-            "branches": self.ask("branches", &range)?,
-            "memory": self.ask("memory", &range)?,
+            "rows": embedded(Reply::of(&rows)),
+            "timeline": embedded(lane.window(from, end)?),
+            "state": lane.quick.ask(move |desk| questions::state(desk, from))?,
+            "tree": embedded(tree),
+            "branches": embedded(lane.shown(range, |shown, _| Ok(shown.branches().into()))?),
+            "memory": embedded(lane.shown(range, |shown, touched| Ok(Reply::of(&shown.memory(touched))))?),
             "code": code,
             "sources": sources,
         });
         Ok(Exported { html: page_of(&data)?, range: from..end, files: names })
     }
+}
 
-    fn ask(&self, what: &str, asked: &[(&str, u64)]) -> Answer<Json> {
-        let query = asked.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let query: Vec<(String, String)> = query.chain([("l".to_string(), "0".to_string())]).collect();
-        let request = Request { path: format!("/api/{what}"), query, ..Request::default() };
-        let response = self.answer(&request);
-        let json: Json = serde_json::from_slice(&response.body).map_err(|error| error.to_string())?;
-        match json["error"].as_str() {
-            Some(error) if response.status != 200 => Err(error.to_string()),
-            _ => Ok(json),
-        }
-    }
-
-    /// The code of the functions with most instructions, and the numbers of their files.
-    fn code(&self, tree: &Json, range: &[(&str, u64)]) -> (BTreeMap<String, Json>, Vec<usize>) {
-        let (mut code, mut files) = (BTreeMap::new(), Vec::new());
-        for function in tree["functions"].as_array().into_iter().flatten().take(FUNCTIONS) {
-            let Some(address) = function[1].as_str() else { continue };
-            let Some(at) = address.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok())
-            else {
-                continue;
-            };
-            let asked: Vec<(&str, u64)> = range.iter().copied().chain([("at", at)]).collect();
-            let Ok(listed) = self.ask("code", &asked) else { continue };
-            for line in listed["lines"].as_array().into_iter().flatten() {
-                files.extend(line["source"].as_u64().map(|number| number as usize));
-            }
-            code.insert(address.to_string(), listed);
-        }
-        files.sort_unstable();
-        files.dedup();
-        (code, files)
+/// An answer inside the page: tables as base64.
+fn embedded(reply: Reply) -> Json {
+    match reply {
+        Reply::Json(json) => json,
+        Reply::Tables(bytes) => base64(&bytes).into(),
     }
 }
 
-fn lane_timeline(site: &Site, from: u64, to: u64) -> Answer<Json> {
-    const { assert!(WIDEST <= window::WIDEST, "a window that is read call by call") };
-    site.ask("timeline", &[("from", from), ("to", to)])
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let bits =
+            chunk.iter().zip([16, 8, 0]).fold(0u32, |bits, (byte, shift)| bits | u32::from(*byte) << shift);
+        for (n, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = DIGITS[(bits >> shift & 63) as usize];
+            out.push(if n <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
 }
 
 /// The page around its data. Its own script and styles run, by a random number, and nothing else.

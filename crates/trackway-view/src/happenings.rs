@@ -9,6 +9,9 @@ use trackway::trap_name;
 use trackway_core::{Batch, Context, Event, EventKind, Mark, Meta, Time, TimeKind, Trap, TrapKind};
 use trackway_tools::contexts;
 
+use crate::tables::{self, Instant, Span, Stretch, Timeline};
+use crate::wire::Hex;
+
 /// Events of a kind that are kept; more are only counted.
 const KEPT: usize = 1 << 16;
 
@@ -218,12 +221,23 @@ impl Happenings {
         })
     }
 
-    /// Everything in `[from, to)`: listed, or counted where there is too much.
-    pub(crate) fn json(&self, from: u64, to: u64, columns: u64) -> Json {
+    /// The part of a timeline in `[from, to)`: listed, or counted where there is too much.
+    pub(crate) fn timeline(&self, from: u64, to: u64, columns: u64) -> Timeline {
         let kinds = [("traps", &self.traps), ("marks", &self.marks), ("gaps", &self.gaps)];
-        let mut out = json!({ "names": self.names });
+        let mut out = Timeline::default();
         for (kind, instants) in kinds {
-            out[kind] = instants.json(from, to, columns, self.stretch);
+            match instants.listed(from, to) {
+                Some(listed) => out.instants.extend(listed.iter().map(|(at, name)| Instant {
+                    kind: kind.into(),
+                    at: *at,
+                    name: self.names[*name as usize].clone(),
+                })),
+                None => {
+                    let counted = instants.counted(from, to, columns, self.stretch).into_iter();
+                    let stretch = |(start, end, count)| Stretch { kind: kind.into(), start, end, count };
+                    out.stretches.extend(counted.map(stretch));
+                }
+            }
         }
         let begun = self.contexts.list.partition_point(|one| one.0 <= from).saturating_sub(1);
         let spans = self.contexts.list.iter().skip(begun).take_while(|one| one.0 < to);
@@ -233,22 +247,18 @@ impl Happenings {
         spans.reverse();
         spans.dedup_by_key(|one| one.0.max(from) / width);
         spans.reverse();
-        out["contexts"] = json!(spans);
+        let span = |(start, name): (u64, u32)| Span { start, name: self.names[name as usize].clone() };
+        out.contexts = spans.into_iter().map(span).collect();
         let first = self.clock.partition_point(|point| point.number <= from).saturating_sub(1);
         let last = (self.clock.partition_point(|point| point.number < to) + 1).min(self.clock.len());
         let points = self.clock.get(first..last).unwrap_or_default();
         let step = points.len().div_ceil(1024).max(1);
-        let points: Vec<Json> = points
-            .iter()
-            .step_by(step)
-            .chain(points.last())
-            // Numbers of 64 bits are text.
-            .map(|point| {
-                let text = |value: Option<u64>| value.map(|value| value.to_string());
-                json!([point.number, text(point.time), text(point.cycles)])
-            })
-            .collect();
-        out["clock"] = json!(points);
+        let point = |point: &Point| tables::Point {
+            at: point.number,
+            time: point.time.map(Hex::Word),
+            cycles: point.cycles.map(Hex::Word),
+        };
+        out.clock = points.iter().step_by(step).chain(points.last()).map(point).collect();
         out
     }
 }
@@ -273,22 +283,32 @@ impl Instants {
         self.counts[place] += 1;
     }
 
-    /// `at`: numbers and names, or `in`: beginnings, ends and counts.
-    fn json(&self, from: u64, to: u64, columns: u64, stretch: u64) -> Json {
+    /// Numbers and names of those in `[from, to)`; none if there are too many.
+    fn listed(&self, from: u64, to: u64) -> Option<&[(u64, u32)]> {
+        let inside = self.inside(from, to);
+        (self.is_whole() && inside.len() <= LISTED).then_some(inside)
+    }
+
+    fn inside(&self, from: u64, to: u64) -> &[(u64, u32)] {
         let first = self.list.partition_point(|one| one.0 < from);
         let last = self.list.partition_point(|one| one.0 < to);
-        let is_whole = self.all == self.list.len() as u64;
-        if is_whole && last - first <= LISTED {
-            return json!({ "at": self.list[first..last] });
-        }
+        &self.list[first..last]
+    }
+
+    fn is_whole(&self) -> bool {
+        self.all == self.list.len() as u64
+    }
+
+    /// Beginnings, ends and counts of stretches.
+    fn counted(&self, from: u64, to: u64, columns: u64, stretch: u64) -> Vec<(u64, u64, u64)> {
         let mut found: Vec<(u64, u64, u64)> = Vec::new();
         let mut add = |start: u64, end: u64, count: u64| match found.last_mut() {
             Some(known) if known.0 == start => known.2 += count,
             _ => found.push((start, end, count)),
         };
-        if is_whole {
+        if self.is_whole() {
             let width = (to - from).div_ceil(columns.max(1)).max(1);
-            for (number, _) in &self.list[first..last] {
+            for (number, _) in self.inside(from, to) {
                 let start = number / width * width;
                 add(start, start + width, 1);
             }
@@ -301,6 +321,6 @@ impl Instants {
                 }
             }
         }
-        json!({ "in": found })
+        found
     }
 }

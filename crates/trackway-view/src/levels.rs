@@ -4,10 +4,12 @@
 //! it. Buckets of the next level are pairs, so that a window of any width has as many as it has columns.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 use trackway_core::Gap;
 use trackway_tools::calls::{NodeId, NodeKind, Place, Tree, Watch};
 use trackway_tools::executed::Pass;
+
+use crate::tables::{Drawn, Name};
+use crate::wire::Long;
 
 /// Buckets of the finest level at most.
 const FINEST: u64 = 1 << 18;
@@ -318,39 +320,51 @@ impl Watch for Slices {
     }
 }
 
-/// Slices for the page: thread, depth, start, end, name, and bits: 1 for solid, 2 for handlers.
-pub(crate) fn slices_json(
+/// Slices for the page.
+pub(crate) fn drawn(
     slices: &[Slice],
     frames: &[Frame],
     names: &mut Names,
     label: &dyn Fn(u32) -> String,
-) -> Vec<Json> {
+) -> Long<Drawn> {
     let mut list = Vec::with_capacity(slices.len());
     for slice in slices {
         let frame = frames[slice.node as usize];
         let Some(function) = frame.kind.function() else { continue };
-        let root = path(slice.node, frames)[0];
-        let NodeKind::Thread(thread) = frames[root as usize].kind else { continue };
+        let NodeKind::Thread(thread) = frames[root(slice.node, frames) as usize].kind else { continue };
         let is_handler = matches!(frame.kind, NodeKind::Handler(_));
-        let name = names.place(function, || label(function));
-        let bits = u8::from(slice.solid) | u8::from(is_handler) << 1;
-        list.push(json!([thread, frame.depth - 1, slice.start, slice.end, name, bits]));
+        list.push(Drawn {
+            thread: thread.into(),
+            depth: u64::from(frame.depth) - 1,
+            start: slice.start,
+            end: slice.end,
+            name: names.place(function, || label(function)),
+            bits: u64::from(slice.solid) | u64::from(is_handler) << 1,
+        });
     }
-    list
+    Long(list)
+}
+
+/// The thread of a node.
+fn root(mut id: NodeId, frames: &[Frame]) -> NodeId {
+    while let Some(parent) = frames[id as usize].parent {
+        id = parent;
+    }
+    id
 }
 
 /// Names that an answer has once.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    places: std::collections::HashMap<u32, usize>,
-    pub(crate) list: Vec<String>,
+    places: std::collections::HashMap<u32, u64>,
+    pub(crate) list: Vec<Name>,
 }
 
 impl Names {
-    fn place(&mut self, key: u32, name: impl FnOnce() -> String) -> usize {
+    fn place(&mut self, key: u32, name: impl FnOnce() -> String) -> u64 {
         *self.places.entry(key).or_insert_with(|| {
-            self.list.push(name());
-            self.list.len() - 1
+            self.list.push(Name { text: name() });
+            self.list.len() as u64 - 1
         })
     }
 }

@@ -5,6 +5,7 @@
 //!   (`levels.rs`).
 //! - [`Server`] answers requests (`http.rs`), but only those of its own page and of those who have its link
 //!   ([`Guard`]). Nothing can be changed, and no request names a file.
+//! - Large answers are tables (`tables.rs`) in a compact form (`wire.rs`), small ones JSON.
 //! - [`Site::export`] writes one page that needs no server.
 //!
 //! The page itself is in `page/`, in TypeScript, and its built form in `page/dist`.
@@ -27,7 +28,9 @@ mod server;
 mod site;
 mod sources;
 mod summary;
+mod tables;
 mod window;
+mod wire;
 
 pub use desk::File;
 pub use export::{Exported, WIDEST};
@@ -35,3 +38,4 @@ pub use guard::Guard;
 pub use http::LARGEST;
 pub use server::Server;
 pub use site::Site;
+pub use tables::list as tables;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 use trackway_core::{Batch, EventKind, MemKind};
 use trackway_image::Image;
 
-use crate::rows::hex;
+use crate::tables::{Cell, Memory, Piece, Who};
+use crate::wire::{Hex, Long};
 
 /// Columns at most: then they are put together in pairs.
 const COLUMNS: usize = 256;
@@ -163,38 +163,32 @@ impl Touched {
     }
 
     /// For the page; functions are named by `label`.
-    pub(crate) fn json(&self, label: &dyn Fn(u64) -> String) -> Json {
-        let rows: Vec<Json> = self
-            .rows
-            .iter()
-            .map(|(place, row)| {
-                let mut who = row.who.clone();
-                who.sort_by_key(|one| std::cmp::Reverse(one.1[0] + one.1[1]));
-                let who: Vec<Json> =
-                    who.iter().map(|(at, counts)| json!([at.map(label), counts[0], counts[1]])).collect();
-                let touched = row.cells.iter().enumerate().filter(|(_, cell)| **cell != [0; 2]);
-                let cells: Vec<Json> = touched.map(|(n, cell)| json!([n, cell[0], cell[1]])).collect();
-                json!({
-                    "a": hex(place << self.shift),
-                    "r": row.reads,
-                    "w": row.writes,
-                    "first": row.first,
-                    "last": row.last,
-                    "who": who,
-                    "others": row.others,
-                    "cells": cells,
-                })
-            })
-            .collect();
-        json!({
-            "size": 1u64.checked_shl(self.shift),
-            "from": self.from,
-            "width": self.width,
-            "columns": COLUMNS,
-            "accesses": self.accesses,
-            "unplaced": self.unplaced,
-            "rows": rows,
-        })
+    pub(crate) fn map(&self, label: &dyn Fn(u64) -> String) -> Memory {
+        let piece = |(place, row): (&u64, &Row)| {
+            let mut who = row.who.clone();
+            who.sort_by_key(|one| std::cmp::Reverse(one.1[0] + one.1[1]));
+            let who = who.iter().map(|(at, [r, w])| Who { name: at.map(label), r: *r, w: *w }).collect();
+            let touched = row.cells.iter().zip(0u64..).filter(|(cell, _)| **cell != [0; 2]);
+            let cells = touched.map(|([r, w], column)| Cell { column, r: (*r).into(), w: (*w).into() });
+            Piece {
+                a: Hex::Word(place << self.shift),
+                r: row.reads,
+                w: row.writes,
+                first: row.first,
+                last: row.last,
+                who,
+                others: row.others,
+                cells: Long(cells.collect()),
+            }
+        };
+        Memory {
+            size: 1u64.checked_shl(self.shift),
+            from: self.from,
+            width: self.width,
+            accesses: self.accesses,
+            unplaced: self.unplaced,
+            rows: self.rows.iter().map(piece).collect(),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 use trackway::index::Index;
 use trackway_core::{Batch, Isa, Meta, Source};
 use trackway_image::{Image, program};
@@ -15,8 +14,9 @@ use trackway_tools::flame::thread_name;
 
 use crate::desk::{Answer, File, Passed, Shared, usable};
 use crate::happenings::Happenings;
-use crate::levels::{Frame, Levels, Names, frames, slices_json};
+use crate::levels::{Frame, Levels, Names, drawn, frames};
 use crate::memory::Touched;
+use crate::tables::{Thread, Timeline};
 
 /// One source of the whole run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -186,28 +186,23 @@ impl Overview {
         Some(Overview { called, frames, sources, ..self })
     }
 
-    /// The threads of a source: number and name.
-    pub(crate) fn threads(&self, source: u16) -> Vec<Json> {
+    /// The threads of a source.
+    pub(crate) fn threads(&self, source: u16) -> Vec<Thread> {
         let threads = self.called.threads.iter().zip(&self.labels).enumerate();
         threads
             .filter(|(_, (space, _))| space.source == source)
-            .map(|(n, (_, label))| json!([n, label]))
+            .map(|(n, (_, label))| Thread { id: n as u64, name: label.clone() })
             .collect()
     }
 
     /// The timeline of `[from, to)` in about that many columns.
-    pub(crate) fn timeline(&self, source: u16, from: u64, to: u64, columns: u64) -> Json {
-        let Some(whole) = self.sources.get(&source) else { return json!({ "slices": [], "names": [] }) };
+    pub(crate) fn timeline(&self, source: u16, from: u64, to: u64, columns: u64) -> Timeline {
+        let Some(whole) = self.sources.get(&source) else { return Timeline::default() };
         let slices = whole.levels.slices(from, to, columns, &self.frames);
         let mut names = Names::default();
         let label = |id: u32| self.called.functions.get(id).label();
-        let slices = slices_json(&slices, &self.frames, &mut names, &label);
-        json!({
-            "exact": false,
-            "slices": slices,
-            "names": names.list,
-            "threads": self.threads(source),
-            "events": whole.happenings.json(from, to, columns),
-        })
+        let slices = drawn(&slices, &self.frames, &mut names, &label);
+        let threads = self.threads(source);
+        Timeline { slices, names: names.list, threads, ..whole.happenings.timeline(from, to, columns) }
     }
 }

@@ -10,6 +10,8 @@ use trackway_image::Listing;
 use trackway_isa::{is_conditional, reg_name, riscv};
 
 use crate::desk::{Answer, Desk, Reader, read};
+use crate::tables::{self, Access, Reg, Row, Rows};
+use crate::wire::Hex;
 
 /// Rows of one answer at most.
 pub(crate) const MOST: u64 = 2048;
@@ -27,33 +29,31 @@ pub(crate) fn register(isa: Isa, reg: trackway_core::Reg) -> String {
     }
 }
 
-/// Instructions `[from, from + count)`; null is unknown.
-pub(crate) fn rows(desk: &mut Desk, from: u64, count: u64) -> Answer<Json> {
+/// Instructions `[from, from + count)`.
+pub(crate) fn rows(desk: &mut Desk, from: u64, count: u64) -> Answer<Rows> {
     let (format, isa) = (desk.trace.format(), desk.meta.isa);
     let to = from.saturating_add(count);
-    let mut rows =
-        Rows { isa, to, count, list: Vec::new(), before: Vec::new(), format, listing: &mut desk.listing };
-    let passed = read(&mut desk.trace, from, to, &mut rows)?;
-    let errors: Vec<Json> =
-        passed.errors.into_iter().map(|(n, text)| json!({ "n": n, "text": text })).collect();
+    let mut reading =
+        Reading { isa, to, count, list: Vec::new(), before: Vec::new(), format, listing: &mut desk.listing };
+    let passed = read(&mut desk.trace, from, to, &mut reading)?;
     // Events after the last instruction are those before the next one, unless the trace ends.
-    let is_end = (rows.list.len() as u64) < count;
-    let after = if is_end { rows.before } else { Vec::new() };
-    Ok(json!({ "from": from, "rows": rows.list, "after": after, "errors": errors }))
+    let is_end = (reading.list.len() as u64) < count;
+    let after = if is_end { reading.before } else { Vec::new() };
+    Ok(Rows { from, rows: reading.list, after, errors: passed.damage() })
 }
 
-struct Rows<'d> {
+struct Reading<'d> {
     isa: Isa,
     to: u64,
     count: u64,
-    list: Vec<Json>,
+    list: Vec<Row>,
     /// Events before the next instruction.
-    before: Vec<Json>,
+    before: Vec<tables::Event>,
     format: &'static dyn Format,
     listing: &'d mut Listing,
 }
 
-impl Reader for Rows<'_> {
+impl Reader for Reading<'_> {
     fn start(&mut self, machine: &Machine) {
         self.isa = machine.context.isa.unwrap_or(machine.isa);
     }
@@ -69,9 +69,7 @@ impl Reader for Rows<'_> {
                 EventKind::Run(run) if !run.withdrawn => {
                     for n in number..(number + u64::from(run.count)).min(self.to) {
                         let pc = (n == number).then_some(run.start);
-                        let mut row = json!({ "n": n, "pc": pc.map(hex) });
-                        place(&mut row, self.listing, pc);
-                        self.close(&mut row);
+                        let row = self.row(n, pc);
                         self.list.push(row);
                     }
                 }
@@ -91,44 +89,44 @@ impl Reader for Rows<'_> {
     }
 }
 
-impl Rows<'_> {
-    fn close(&mut self, row: &mut Json) {
-        if !self.before.is_empty() {
-            row["ev"] = std::mem::take(&mut self.before).into();
+impl Reading<'_> {
+    /// An instruction of which only the address is known, with the events before it.
+    fn row(&mut self, number: u64, pc: Option<u64>) -> Row {
+        let (sym, line) = place_of(self.listing, pc);
+        Row {
+            n: number,
+            pc: pc.map(Hex::Word),
+            code: None,
+            text: None,
+            sym,
+            line,
+            taken: None,
+            attempted: 0,
+            regs: Vec::new(),
+            mem: Vec::new(),
+            ev: std::mem::take(&mut self.before),
         }
     }
 
-    fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Json {
+    fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Row {
         let isa = self.isa;
-        let mut row = json!({ "n": number, "pc": step.pc.map(hex) });
+        let mut row = self.row(number, step.pc);
         if step.length > 0 {
-            row["code"] = json!(Listing::encoding(isa, step.encoding, step.length));
-            row["text"] = json!(self.listing.text(isa, step.pc.unwrap_or(0), step.encoding));
+            row.code = Some(Listing::encoding(isa, step.encoding, step.length));
+            row.text = Some(self.listing.text(isa, step.pc.unwrap_or(0), step.encoding).to_string());
             if is_conditional(isa, step.encoding) {
-                row["taken"] = json!(step.taken);
+                row.taken = Some(step.taken.map_or(2, u64::from));
             }
         }
-        place(&mut row, self.listing, step.pc);
-        if step.outcome == Outcome::Attempted {
-            row["attempted"] = json!(true);
-        }
-        let accesses = batch.regs_of(step.accesses);
-        let shown = |access: &&RegAccess| access.role != RegRole::Ready;
-        let registers: Vec<Json> =
-            accesses.iter().filter(shown).map(|access| register_json(isa, batch, access)).collect();
-        if !registers.is_empty() {
-            row["regs"] = registers.into();
-        }
-        let memory: Vec<Json> =
-            batch.mem_of(step.accesses).iter().map(|access| memory_json(batch, access)).collect();
-        if !memory.is_empty() {
-            row["mem"] = memory.into();
-        }
-        self.close(&mut row);
+        row.attempted = u64::from(step.outcome == Outcome::Attempted);
+        let accesses = batch.regs_of(step.accesses).iter();
+        let shown = accesses.filter(|access| access.role != RegRole::Ready);
+        row.regs = shown.map(|access| reg(isa, batch, access)).collect();
+        row.mem = batch.mem_of(step.accesses).iter().map(|one| access(batch, one)).collect();
         row
     }
 
-    fn event(&self, batch: &Batch, event: &Event) -> Json {
+    fn event(&self, batch: &Batch, event: &Event) -> tables::Event {
         let mut text = String::new();
         let kind = batch.event_fields(event, &mut |name, value| {
             text += if text.is_empty() { "" } else { " " };
@@ -139,28 +137,34 @@ impl Rows<'_> {
         {
             text = format!("{name} {text}");
         }
-        json!({ "kind": kind, "text": text })
+        tables::Event { kind: kind.to_string(), text }
     }
 }
 
 /// Function and line of an address.
-pub(crate) fn place(row: &mut Json, listing: &mut Listing, pc: Option<u64>) {
-    let Some(pc) = pc.filter(|_| !listing.image().is_empty()) else { return };
+fn place_of(listing: &mut Listing, pc: Option<u64>) -> (Option<String>, Option<String>) {
+    let Some(pc) = pc.filter(|_| !listing.image().is_empty()) else { return (None, None) };
     let found = listing.row(pc);
-    if !found.place.is_empty() {
-        row["sym"] = json!(found.place);
-    }
-    if !found.line.is_empty() {
-        row["line"] = json!(found.line);
+    let known = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    (known(&found.place), known(&found.line))
+}
+
+/// Adds function and line of an address to an answer.
+pub(crate) fn place(row: &mut Json, listing: &mut Listing, pc: Option<u64>) {
+    let (sym, line) = place_of(listing, pc);
+    for (name, text) in [("sym", sym), ("line", line)] {
+        if let Some(text) = text {
+            row[name] = text.into();
+        }
     }
 }
 
-/// A recorded value, as one number; null where it is not recorded.
-pub(crate) fn value(batch: &Batch, value: Value) -> Json {
+/// A recorded value, as one number; none where it is not recorded.
+fn value(batch: &Batch, value: Value) -> Option<Hex> {
     match value {
-        Value::Unknown => Json::Null,
-        Value::Word(word) => hex(word),
-        Value::Bytes(span) => json!(format!("0x{}", digits(batch.bytes_of(span)))),
+        Value::Unknown => None,
+        Value::Word(word) => Some(Hex::Word(word)),
+        Value::Bytes(span) => Some(Hex::Bytes(batch.bytes_of(span).to_vec())),
     }
 }
 
@@ -169,26 +173,26 @@ pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn register_json(isa: Isa, batch: &Batch, access: &RegAccess) -> Json {
-    json!({
-        "r": register(isa, access.reg),
-        "id": reg_name(isa, access.reg),
-        "w": matches!(access.role, RegRole::Destination),
-        "v": value(batch, access.value),
-    })
+fn reg(isa: Isa, batch: &Batch, access: &RegAccess) -> Reg {
+    Reg {
+        r: register(isa, access.reg),
+        id: reg_name(isa, access.reg).into_owned(),
+        w: u64::from(matches!(access.role, RegRole::Destination)),
+        v: value(batch, access.value),
+    }
 }
 
-fn memory_json(batch: &Batch, access: &MemAccess) -> Json {
+fn access(batch: &Batch, access: &MemAccess) -> Access {
     let kind = match access.kind {
         MemKind::Read => "r",
         MemKind::Write => "w",
         MemKind::ReadWrite => "rw",
         other => other.as_str(),
     };
-    json!({
-        "k": kind,
-        "a": (!access.unplaced).then(|| hex(access.address)),
-        "s": access.size,
-        "v": value(batch, access.data),
-    })
+    Access {
+        k: kind.into(),
+        a: (!access.unplaced).then_some(Hex::Word(access.address)),
+        s: access.size,
+        v: value(batch, access.data),
+    }
 }

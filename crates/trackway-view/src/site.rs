@@ -15,10 +15,20 @@ use crate::http::{Request, Response};
 use crate::overview::{Building, Overview};
 use crate::sources::Sources;
 use crate::summary::{Shown, Summary, summary};
+use crate::wire::{self, Record};
 use crate::{questions, rows, window};
 
 /// Summaries of ranges that are kept.
 const KEPT: usize = 4;
+
+/// Windows of the timeline that are kept: the page asks for the same ones again.
+const WINDOWS: usize = 16;
+
+/// Columns of a level of detail at most.
+const COLUMNS: u64 = 1 << 13;
+
+/// Windows by their ends, the last one that was asked for first.
+type Windows = Vec<((u64, u64), Reply)>;
 
 /// One source of a trace.
 #[derive(Debug)]
@@ -31,11 +41,12 @@ pub(crate) struct Lane {
     format: &'static str,
     programs: Vec<Arc<Image>>,
     /// Short questions, and long ones.
-    quick: Worker,
+    pub(crate) quick: Worker,
     slow: Worker,
     building: Arc<Building>,
     index: Shared,
     kept: Arc<Mutex<Vec<Arc<Summary>>>>,
+    windows: Arc<Mutex<Windows>>,
     /// The range that is wanted now.
     wanted: Arc<Mutex<(u64, u64)>>,
 }
@@ -69,13 +80,14 @@ impl Site {
     /// Answers a question of the page.
     pub(crate) fn answer(&self, request: &Request) -> Response {
         let answer = match request.path.as_str() {
-            "/api/traces" => Ok(self.traces()),
-            "/api/source" => self.source(request),
-            "/api/diff" => self.diff(request),
+            "/api/traces" => Ok(self.traces().into()),
+            "/api/source" => self.source(request).map(Reply::Json),
+            "/api/diff" => self.diff(request).map(Reply::Json),
             _ => self.lane(request).and_then(|lane| self.about(lane, request)),
         };
         match answer {
-            Ok(json) => Response::json(&json),
+            Ok(Reply::Json(json)) => Response::json(&json),
+            Ok(Reply::Tables(bytes)) => Response::new(wire::CONTENT, bytes),
             Err(text) => Response::refused(400, &text),
         }
     }
@@ -89,44 +101,49 @@ impl Site {
         lane.ok_or_else(|| "there is no such trace".into())
     }
 
-    fn about(&self, lane: &Lane, request: &Request) -> Answer<Json> {
+    fn about(&self, lane: &Lane, request: &Request) -> Answer<Reply> {
         match request.path.as_str() {
-            "/api/status" => lane.status(),
+            "/api/status" => lane.status().map(Reply::Json),
             "/api/rows" => {
                 let (from, count) = (number(request, "from")?, number(request, "count")?.min(rows::MOST));
-                lane.quick.ask(move |desk| rows::rows(desk, from, count))
+                lane.quick.ask(move |desk| Ok(Reply::of(&rows::rows(desk, from, count)?)))
             }
             "/api/timeline" => lane.timeline(request),
             "/api/state" => {
                 let at = number(request, "at")?;
-                lane.quick.ask(move |desk| questions::state(desk, at))
+                lane.quick.ask(move |desk| questions::state(desk, at)).map(Reply::Json)
             }
             "/api/goto" => {
                 let (to, after) = (text(request, "to")?, number(request, "after").ok());
-                lane.slow.ask(move |desk| questions::locate(desk, &to, after))
+                lane.slow.ask(move |desk| questions::locate(desk, &to, after)).map(Reply::Json)
             }
             "/api/why" => {
                 let (at, what) = (number(request, "at")?, text(request, "what")?);
                 let depth = number(request, "depth").unwrap_or(4).clamp(1, 64) as u32;
-                lane.slow.ask(move |desk| questions::why(desk, at, &what, depth))
+                lane.slow.ask(move |desk| questions::why(desk, at, &what, depth)).map(Reply::Json)
             }
             "/api/find" => {
                 let (what, from) = (text(request, "q")?, number(request, "from")?);
                 let limit = number(request, "limit").unwrap_or(200).clamp(1, 1000) as usize;
-                lane.slow.ask(move |desk| questions::find(desk, &what, from, limit))
+                lane.slow.ask(move |desk| questions::find(desk, &what, from, limit)).map(Reply::Json)
             }
-            "/api/tree" => lane.shown(request, |shown, _| Ok(shown.tree())),
-            "/api/branches" => lane.shown(request, |shown, _| Ok(shown.branches())),
-            "/api/memory" => lane.shown(request, |shown, touched| Ok(shown.memory(touched))),
+            "/api/tree" => lane.shown(range(request)?, |shown, _| Ok(Reply::of(&shown.tree()))),
+            "/api/branches" => lane.shown(range(request)?, |shown, _| Ok(shown.branches().into())),
+            "/api/memory" => {
+                lane.shown(range(request)?, |shown, touched| Ok(Reply::of(&shown.memory(touched))))
+            }
             "/api/code" => {
                 let at = number(request, "at")?;
-                lane.shown(request, |shown, _| {
-                    let mut listing = Listing::new(Arc::clone(&shown.image), Style::default());
-                    shown.code(at, &mut listing, &|name| self.sources.number(name))
-                })
+                lane.shown(range(request)?, |shown, _| Ok(self.code(shown, at)?.into()))
             }
             _ => Err("there is no such question".into()),
         }
+    }
+
+    /// The code of the function at an address, with the numbers of its source files.
+    pub(crate) fn code(&self, shown: &Shown<'_>, at: u64) -> Answer<Json> {
+        let mut listing = Listing::new(Arc::clone(&shown.image), Style::default());
+        shown.code(at, &mut listing, &|name| self.sources.number(name))
     }
 
     /// The open traces.
@@ -162,6 +179,39 @@ impl Site {
             None => Ok(json!({ "busy": true })),
             Some(found) => found.map(|found| (*found).clone()),
         }
+    }
+}
+
+/// An answer: small ones are JSON, large ones tables.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    Json(Json),
+    Tables(Vec<u8>),
+}
+
+impl Reply {
+    pub(crate) fn of(answer: &impl Record) -> Self {
+        Reply::Tables(wire::encode(answer))
+    }
+
+    /// It is being worked out.
+    fn busy() -> Self {
+        json!({ "busy": true }).into()
+    }
+}
+
+impl From<Json> for Reply {
+    fn from(json: Json) -> Self {
+        Reply::Json(json)
+    }
+}
+
+/// The range that is asked about; none is the whole run.
+fn range(request: &Request) -> Answer<Option<(u64, u64)>> {
+    match (number(request, "from"), number(request, "to")) {
+        (Ok(from), Ok(to)) if from < to => Ok(Some((from, to))),
+        (Ok(_), Ok(_)) => Err("the range is empty".into()),
+        _ => Ok(None),
     }
 }
 
@@ -213,6 +263,7 @@ fn open(file: &File) -> Result<Vec<Lane>, trackway::Error> {
             building: Arc::clone(&building),
             index: Arc::clone(&index),
             kept: Arc::default(),
+            windows: Arc::default(),
             wanted: Arc::default(),
             file,
         });
@@ -244,37 +295,50 @@ impl Lane {
             "ready": true,
             "instructions": whole.map_or(0, |whole| whole.levels.now()),
             "counts": whole.map(|whole| whole.happenings.counts()),
-            "threads": overview.threads(self.source),
             "errors": errors,
         }))
     }
 
-    fn timeline(&self, request: &Request) -> Answer<Json> {
+    fn timeline(&self, request: &Request) -> Answer<Reply> {
         let (from, to) = (number(request, "from")?, number(request, "to")?);
-        let columns = number(request, "columns").unwrap_or(1000).clamp(1, 4096);
+        let columns = number(request, "columns").unwrap_or(1000).clamp(1, COLUMNS);
         if to <= from {
             return Err("the window is empty".into());
         }
         if to - from <= window::WIDEST {
-            return self.quick.ask(move |desk| window::timeline(desk, from, to));
+            return self.window(from, to);
         }
         match self.overview() {
-            Some(overview) => Ok(overview?.timeline(self.source, from, to, columns)),
-            None => Ok(json!({ "busy": true })),
+            Some(overview) => Ok(Reply::of(&overview?.timeline(self.source, from, to, columns))),
+            None => Ok(Reply::busy()),
         }
     }
 
-    /// A view of the range asked for: that of the whole run is known, others are read.
+    /// Reads a window of the timeline, unless it was read before.
+    pub(crate) fn window(&self, from: u64, to: u64) -> Answer<Reply> {
+        let kept = Arc::clone(&self.windows);
+        self.quick.ask(move |desk| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(place) = kept.iter().position(|one| one.0 == (from, to)) {
+                kept[..=place].rotate_right(1);
+                return Ok(kept[0].1.clone());
+            }
+            let read = Reply::of(&window::timeline(desk, from, to)?);
+            // Before the end of the trace is known a window may be read too early.
+            if desk.has_index() {
+                kept.insert(0, ((from, to), read.clone()));
+                kept.truncate(WINDOWS);
+            }
+            Ok(read)
+        })
+    }
+
+    /// A view of a range: that of the whole run is known, others are read.
     pub(crate) fn shown(
         &self,
-        request: &Request,
-        show: impl FnOnce(&Shown<'_>, &crate::memory::Touched) -> Answer<Json>,
-    ) -> Answer<Json> {
-        let range = match (number(request, "from"), number(request, "to")) {
-            (Ok(from), Ok(to)) if from < to => Some((from, to)),
-            (Ok(_), Ok(_)) => return Err("the range is empty".into()),
-            _ => None,
-        };
+        range: Option<(u64, u64)>,
+        show: impl FnOnce(&Shown<'_>, &crate::memory::Touched) -> Answer<Reply>,
+    ) -> Answer<Reply> {
         let image = program(&self.programs, 0);
         let overview = self.overview();
         let covers = |(from, to): (u64, u64), overview: &Overview| {
@@ -291,7 +355,7 @@ impl Lane {
                 return show(&shown, &whole.touched);
             }
         }
-        let Some((from, to)) = range else { return Ok(json!({ "busy": true })) };
+        let Some((from, to)) = range else { return Ok(Reply::busy()) };
         let summary = self.summary(from, to)?;
         let shown = Shown { called: &summary.called, source: 0, meta: &self.meta, image };
         show(&shown, &summary.touched)

@@ -15,6 +15,8 @@ use trackway_tools::flame::thread_name;
 use crate::desk::{Answer, Desk, Reader, read};
 use crate::memory::Touched;
 use crate::rows::hex;
+use crate::tables;
+use crate::wire::Hex;
 
 /// Nodes of a tree that are sent.
 const NODES: usize = 20_000;
@@ -99,40 +101,40 @@ impl Shown<'_> {
         nodes.filter(|(_, node)| is_ours(node.kind)).map(|(id, _)| id as NodeId).collect()
     }
 
-    /// The call tree, callers first: the place of the caller, name, total, own, calls, guesses, address.
-    pub(crate) fn tree(&self) -> Json {
+    /// The call tree, callers first.
+    pub(crate) fn tree(&self) -> tables::Tree {
         let tree = &self.called.tree;
         let (sums, children) = (tree.inclusive(), tree.sorted_children());
         let roots = self.roots();
         let total: u64 = roots.iter().map(|id| sums[*id as usize]).sum();
         let least = (total / 20_000).max(1);
-        let mut list: Vec<Json> = Vec::new();
-        let mut left: Vec<(NodeId, Option<usize>)> = roots.iter().rev().map(|id| (*id, None)).collect();
+        let mut nodes: Vec<tables::Node> = Vec::new();
+        let mut left: Vec<(NodeId, Option<u64>)> = roots.iter().rev().map(|id| (*id, None)).collect();
         let mut is_cut = false;
         while let Some((id, parent)) = left.pop() {
             let node = &tree.nodes()[id as usize];
-            if sums[id as usize] < least || list.len() >= NODES {
+            if sums[id as usize] < least || nodes.len() >= NODES {
                 is_cut |= sums[id as usize] > 0;
                 continue;
             }
-            let address = node.kind.function().map(|id| hex(self.called.functions.get(id).address));
-            list.push(json!([
+            let address = node.kind.function().map(|id| Hex::Word(self.called.functions.get(id).address));
+            let place = nodes.len() as u64;
+            nodes.push(tables::Node {
                 parent,
-                self.label(node.kind),
-                sums[id as usize],
-                node.instructions,
-                node.calls,
-                node.guesses,
+                name: self.label(node.kind),
+                total: sums[id as usize],
+                own: node.instructions,
+                calls: node.calls,
+                guesses: node.guesses,
                 address,
-            ]));
-            let place = list.len() - 1;
+            });
             left.extend(children[id as usize].iter().rev().map(|id| (*id, Some(place))));
         }
-        json!({ "total": total, "nodes": list, "cut": is_cut, "functions": self.functions(total) })
+        tables::Tree { total, cut: u64::from(is_cut), nodes, functions: self.functions(total) }
     }
 
-    /// Functions by their own instructions: name, address, own, total, calls, guesses.
-    fn functions(&self, total: u64) -> Vec<Json> {
+    /// Functions by their own instructions.
+    fn functions(&self, total: u64) -> Vec<tables::Function> {
         let by_function = self.called.tree.by_function();
         let one_program = self.called.executed.programs().len() < 2;
         let mut list: Vec<_> = by_function
@@ -145,8 +147,14 @@ impl Shown<'_> {
         });
         list.truncate(LISTED);
         let row = |(function, totals): (&trackway_tools::calls::Function, trackway_tools::calls::Totals)| {
-            let (own, all) = (totals.exclusive, totals.inclusive.min(total));
-            json!([function.label(), hex(function.address), own, all, totals.calls, totals.guesses])
+            tables::Function {
+                name: function.label(),
+                address: Hex::Word(function.address),
+                own: totals.exclusive,
+                total: totals.inclusive.min(total),
+                calls: totals.calls,
+                guesses: totals.guesses,
+            }
         };
         list.into_iter().map(row).collect()
     }
@@ -287,8 +295,8 @@ impl Shown<'_> {
     }
 
     /// The memory map.
-    pub(crate) fn memory(&self, touched: &Touched) -> Json {
-        touched.json(&|address| {
+    pub(crate) fn memory(&self, touched: &Touched) -> tables::Memory {
+        touched.map(&|address| {
             let symbol = self.image.symbol(address);
             symbol.map_or_else(|| format!("{address:#x}"), |(symbol, _)| symbol.demangled().into_owned())
         })

@@ -1,6 +1,5 @@
 //! The timeline of a window that is short enough to be read: each call, trap, mark and gap.
 
-use serde_json::{Value as Json, json};
 use trackway::machine::Machine;
 use trackway_core::Batch;
 use trackway_tools::calls::CallTree;
@@ -8,7 +7,8 @@ use trackway_tools::flame::thread_name;
 
 use crate::desk::{Answer, Desk, Reader, read};
 use crate::happenings::Happenings;
-use crate::levels::{Names, Slices, frames, slices_json};
+use crate::levels::{Names, Slices, drawn, frames};
+use crate::tables::{Thread, Timeline};
 
 /// Instructions of the widest window that is read.
 pub(crate) const WIDEST: u64 = 1 << 18;
@@ -34,7 +34,7 @@ impl Reader for Window {
 }
 
 /// The timeline of `[from, to)`.
-pub(crate) fn timeline(desk: &mut Desk, from: u64, to: u64) -> Answer<Json> {
+pub(crate) fn timeline(desk: &mut Desk, from: u64, to: u64) -> Answer<Timeline> {
     let (format, meta) = (desk.trace.format(), desk.meta.clone());
     let mut window = Window {
         from,
@@ -47,16 +47,17 @@ pub(crate) fn timeline(desk: &mut Desk, from: u64, to: u64) -> Answer<Json> {
     let (slices, frames) = (window.slices.finish(), frames(&called.tree));
     let mut names = Names::default();
     let label = |id: u32| called.functions.get(id).label();
-    let slices = slices_json(&slices, &frames, &mut names, &label);
-    let threads: Vec<Json> =
-        called.threads.iter().enumerate().map(|(n, space)| json!([n, thread_name(space, &meta)])).collect();
-    let errors: Vec<Json> = passed.errors.iter().map(|(n, text)| json!({ "n": n, "text": text })).collect();
-    Ok(json!({
-        "exact": true,
-        "slices": slices,
-        "names": names.list,
-        "threads": threads,
-        "events": window.happenings.json(from, to, WIDEST),
-        "errors": errors,
-    }))
+    let slices = drawn(&slices, &frames, &mut names, &label);
+    let threads = called.threads.iter().enumerate();
+    let threads =
+        threads.map(|(n, space)| Thread { id: n as u64, name: thread_name(space, &meta) }).collect();
+    let timeline = Timeline {
+        exact: 1,
+        slices,
+        names: names.list,
+        threads,
+        errors: passed.damage(),
+        ..window.happenings.timeline(from, to, WIDEST)
+    };
+    Ok(timeline)
 }

@@ -11,12 +11,10 @@ use trackway_core::{Batch, ErrorKind, Observer, Saved, Source};
 use trackway_format::{Error, Result};
 use trackway_io::FileError;
 
+use crate::found::{Found, Indexing, SMALLEST, find, identity_of, settings_hash};
 use crate::health::{Counts, Ended, Health, read_all};
-use crate::index::{Builder, Cache, Fault, Hash, Identity, Index, beside, read_file, read_value, write_file};
-use crate::trace::{Found, Indexing, Trace};
-
-/// Bytes of the smallest trace that an index may be worth its place for.
-const SMALLEST: u64 = 1 << 18;
+use crate::index::{Builder, Cache, Fault, Identity, Index, beside, read_file, read_value, write_file};
+use crate::trace::Trace;
 
 impl Trace {
     /// Its index, where there is one that belongs to it.
@@ -66,31 +64,9 @@ impl Trace {
     }
 
     fn look(&mut self) -> Found {
-        let mut found = Found { index: None, identity: None, fault: None };
+        let Some(path) = self.path().map(Path::to_path_buf) else { return Found::default() };
         let indexing = self.opened_with().index.clone();
-        let Some(path) = self.path().map(Path::to_path_buf) else { return found };
-        let near = beside(&path);
-        let size =
-            std::fs::metadata(&path).map_or(0, |found| if found.is_dir() { SMALLEST } else { found.len() });
-        if matches!(indexing, Indexing::Off) || (size < SMALLEST && !near.exists()) {
-            return found;
-        }
-        let Ok(identity) = self.identity(&path) else { return found };
-        let mut files = vec![near];
-        if let Indexing::Cache(cache, _) = &indexing {
-            files.push(cache.file(&path, &identity));
-        }
-        for file in files.into_iter().filter(|file| file.exists()) {
-            match read_file(&file, &identity) {
-                Ok(index) => {
-                    found.index = Some((Arc::new(index), file));
-                    break;
-                }
-                Err(fault) => found.fault = found.fault.or(Some((file, fault))),
-            }
-        }
-        found.identity = Some(identity);
-        found
+        find(&path, &indexing, || self.identity(&path))
     }
 
     /// The identity that an index of this trace, as it was opened, must have.
@@ -102,26 +78,12 @@ impl Trace {
 
     /// With the programs, and with the `names` of their functions.
     fn identity_with(&mut self, path: &Path, programs: bool, names: bool) -> Result<Identity> {
-        let options = self.opened_with();
-        let mut settings = Hash::default();
-        settings.add(self.format().id().as_str().as_bytes());
-        settings.add(self.settings().table.to_string().as_bytes());
-        settings.add(&[u8::from(options.force), u8::from(options.strict)]);
-        let mut program = Hash::default();
-        if programs {
-            for image in self.programs()? {
-                for part in image.parts() {
-                    program.add(part.identity().as_bytes());
-                    program.add(format!("{:?} {:?}", part.segments, part.space).as_bytes());
-                    for symbol in part.symbols().all().iter().filter(|_| names) {
-                        program.add(&symbol.address.to_le_bytes());
-                        program.add(&symbol.size.to_le_bytes());
-                        program.add(symbol.name.as_bytes());
-                    }
-                }
-            }
-        }
-        Identity::read(path, settings.0, program.0).map_err(|error| FileError::at(path)(error).into())
+        let settings = {
+            let options = self.opened_with();
+            settings_hash(self.format(), self.settings(), options.force, options.strict)
+        };
+        let programs = if programs { self.programs()? } else { Vec::new() };
+        identity_of(path, settings, &programs, names)
     }
 
     /// Makes the index of a file, and writes it beside the trace; returns it with its file and the health of the trace.
@@ -147,6 +109,7 @@ impl Trace {
         };
         let identity = self.identity(&path)?;
         let (index, health) = self.make_index(distance, progress)?;
+        let index = Index { survey: self.opened().survey(), ..index };
         let file = beside(&path);
         write_file(&file, &identity, &index).map_err(FileError::at(&file))?;
         let index =
@@ -178,14 +141,13 @@ impl Trace {
         let (health, ended, builder) = std::thread::scope(|scope| {
             let mut onlooker = Onlooker::new(scope, builder, threads);
             let mut batch = Batch::default();
-            let (health, ended) = read_all::<std::convert::Infallible>(
+            let (mut health, ended) = read_all::<std::convert::Infallible>(
                 &mut *source,
                 strict,
                 |source, counts| match source.fill(&mut batch) {
                     Ok(more) => {
-                        counts.observe(&batch);
                         if more {
-                            onlooker.show(&mut batch, source);
+                            counts.instructions += onlooker.show(&mut batch, source);
                         }
                         Ok(more)
                     }
@@ -196,7 +158,10 @@ impl Trace {
                 },
                 &mut progress,
             );
-            (health, ended, onlooker.finish())
+            let Counted { builder, counts } = onlooker.finish();
+            let doubtful = health.counts.doubtful + counts.doubtful;
+            health.counts = Counts { doubtful, ..counts };
+            (health, ended, builder)
         });
         finish_index(builder, health, ended)
     }
@@ -225,6 +190,7 @@ impl Trace {
         let index = index.into();
         self.set_index(Arc::clone(&index))?;
         if let Some((cache, path, identity)) = self.cache(false) {
+            let index = Index { survey: self.opened().survey(), ..(*index).clone() };
             say(&cache, cache.store(&path, &identity, &index));
         }
         Ok(())
@@ -327,13 +293,13 @@ impl Observer for Counted {
     }
 }
 
-/// A builder, here or on a thread of its own.
+/// A builder and counts, here or on a thread of their own.
 enum Onlooker<'scope> {
-    Here(Box<Builder>),
+    Here(Box<Counted>),
     Apart {
         send: SyncSender<Shown>,
         spare: Receiver<Batch>,
-        thread: ScopedJoinHandle<'scope, Builder>,
+        thread: ScopedJoinHandle<'scope, Counted>,
         /// Instructions since the last place that was saved, and between two.
         since: u64,
         distance: u64,
@@ -344,38 +310,41 @@ enum Onlooker<'scope> {
 type Shown = Option<(Batch, Option<Saved>)>;
 
 impl<'scope> Onlooker<'scope> {
-    fn new(scope: &'scope Scope<'scope, '_>, mut builder: Builder, threads: usize) -> Self {
+    fn new(scope: &'scope Scope<'scope, '_>, builder: Builder, threads: usize) -> Self {
+        let mut both = Counted { builder, counts: Counts::default() };
         if threads < 2 {
-            return Onlooker::Here(Box::new(builder));
+            return Onlooker::Here(Box::new(both));
         }
         // Enough that neither side waits for the other when a third thread has its core.
         let (send, receive) = std::sync::mpsc::sync_channel(64);
         let (give_back, spare) = std::sync::mpsc::channel();
-        let distance = builder.distance();
+        let distance = both.builder.distance();
         let thread = scope.spawn(move || {
             for shown in receive {
                 let Some((batch, mut saved)): Shown = shown else {
-                    builder.error();
+                    both.builder.error();
                     continue;
                 };
-                builder.observe(&batch);
-                builder.place(&mut || saved.take());
+                both.observe(&batch);
+                both.place(&mut || saved.take());
                 // The reader may have ended.
                 let _ = give_back.send(batch);
             }
-            builder
+            both
         });
         Onlooker::Apart { send, spare, thread, since: 0, distance }
     }
 
-    fn show(&mut self, batch: &mut Batch, source: &dyn Source) {
+    /// Shows a batch and the place after it; returns the number of its instructions.
+    fn show(&mut self, batch: &mut Batch, source: &dyn Source) -> u64 {
+        let instructions = batch.instructions();
         match self {
-            Onlooker::Here(builder) => {
-                builder.observe(batch);
-                builder.place(&mut || source.save());
+            Onlooker::Here(both) => {
+                both.observe(batch);
+                both.place(&mut || source.save());
             }
             Onlooker::Apart { send, spare, since, distance, .. } => {
-                *since += batch.instructions();
+                *since += instructions;
                 let saved = if *since >= *distance { source.save() } else { None };
                 if saved.is_some() {
                     *since = 0;
@@ -385,18 +354,19 @@ impl<'scope> Onlooker<'scope> {
                 let _ = send.send(Some((shown, saved)));
             }
         }
+        instructions
     }
 
     fn error(&mut self) {
         match self {
-            Onlooker::Here(builder) => builder.error(),
+            Onlooker::Here(both) => both.builder.error(),
             Onlooker::Apart { send, .. } => drop(send.send(None)),
         }
     }
 
-    fn finish(self) -> Builder {
+    fn finish(self) -> Counted {
         match self {
-            Onlooker::Here(builder) => *builder,
+            Onlooker::Here(both) => *both,
             Onlooker::Apart { send, thread, .. } => {
                 drop(send);
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -31,6 +31,7 @@ mod convert;
 pub mod cut;
 mod expand;
 mod formats;
+mod found;
 mod health;
 pub mod index;
 mod indexing;
@@ -50,6 +51,7 @@ pub use conversion::{Conversion, Written};
 pub use convert::{ConvertOptions, convert, convert_with};
 pub use expand::Expand;
 pub use formats::{FORMATS, by_id, for_output};
+pub use found::Indexing;
 pub use health::{Counts, Ended, Health, Passed, read_all};
 pub use locate::never_reached;
 pub use position::{Follow, Position, Tally};
@@ -57,7 +59,7 @@ pub use program_check::{Compared, ProgramCheck, RULES as PROGRAM_RULES, Verdict,
 pub use proof::Prove;
 pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};
-pub use trace::{Indexing, Options, Trace, trap_name};
+pub use trace::{Options, Trace, trap_name};
 
 pub use trackway_core as events;
 pub use trackway_format as format;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, SharedBytes, Source, Trap};
 use trackway_format::{
@@ -13,7 +12,9 @@ use trackway_io::{Compression, File};
 
 use crate::expand::Expand;
 use crate::formats::{FORMATS, by_id};
-use crate::index::{Cache, Fault, Identity, Index, Indexed, Keep};
+use crate::found::{Found, Indexing, find, identity_of, settings_hash};
+use crate::index::{Indexed, Keep};
+
 use crate::one_source::OneSource;
 use crate::steps::Steps;
 
@@ -49,18 +50,6 @@ pub struct Options {
     pub cancel: Cancel,
     /// Whether an index is used and made.
     pub index: Indexing,
-}
-
-/// Whether an [index](crate::index) is used and made.
-#[derive(Clone, Debug, Default)]
-pub enum Indexing {
-    /// None is used.
-    Off,
-    /// One beside the trace is used, `NAME.twx`; none is made.
-    #[default]
-    Beside,
-    /// One beside the trace or in the cache is used; one is made for the cache where reading takes longer than that.
-    Cache(Cache, Duration),
 }
 
 impl Default for Options {
@@ -143,7 +132,7 @@ impl Options {
         self.recognise(File::from_input(input)?, settings, None)
     }
 
-    fn recognise(&self, file: File, mut settings: Settings, path: Option<PathBuf>) -> Result<Trace> {
+    fn recognise(&self, mut file: File, mut settings: Settings, path: Option<PathBuf>) -> Result<Trace> {
         let probe = Probe { file: &file, settings: &settings };
         let mut maybe = Vec::new();
         let format = match self.format {
@@ -166,6 +155,13 @@ impl Options {
         };
         let flags = self.flags.iter().map(|(name, value)| (name.as_str(), value.clone()));
         settings.set_flags(format, &[When::Reading], flags)?;
+        // The program has no part in a survey.
+        let surveyed = path.as_deref().filter(|path| format.surveys() && path.is_file()).map(|path| {
+            let settings = settings_hash(format, &settings, self.force, self.strict);
+            find(path, &self.index, || identity_of(path, settings, &[], false))
+        });
+        let index = || surveyed.as_ref()?.index.as_ref();
+        file.surveyed = index().and_then(|(index, _)| index.survey.clone());
         let (compression, whole) = (file.compression, file.whole.clone());
         let opened = format.open(Opening {
             file,
@@ -192,6 +188,9 @@ impl Options {
             source: self.source.clone(),
             index: None,
         };
+        if !trace.meta().flow_only {
+            trace.index = surveyed;
+        }
         if !trace.meta().sources.is_empty() {
             trace.pick(&trace.meta().sources)?;
         }
@@ -239,17 +238,6 @@ pub struct Trace {
     source: Option<String>,
     /// Its index, once it was looked for.
     pub(crate) index: Option<Found>,
-}
-
-/// The result of looking for an index.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    /// The index, and its file.
-    pub(crate) index: Option<(Arc<Index>, PathBuf)>,
-    /// The identity of the trace; none for a trace that has no index: a stream, or a small one.
-    pub(crate) identity: Option<Identity>,
-    /// An index that is not used, and why.
-    pub(crate) fault: Option<(PathBuf, Fault)>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -350,6 +338,7 @@ impl Trace {
                 cache: cache.clone(),
                 trace: trace.clone(),
                 identity: identity.clone(),
+                survey: self.opened.survey(),
                 after: *after,
             }),
             _ => None,
@@ -375,7 +364,7 @@ impl Trace {
     fn pick(&self, names: &[String]) -> Result<Option<usize>> {
         let Some(wanted) = &self.source else { return Ok(None) };
         let is_it = |name: &String| {
-            let short = name.strip_prefix("source ").unwrap_or(name);
+            let short = name.rsplit_once(' ').map_or(name.as_str(), |(_, short)| short);
             [name, short].iter().any(|name| name.eq_ignore_ascii_case(wanted))
         };
         match names.iter().position(is_it) {

@@ -448,6 +448,21 @@ fn slices_are_legal_and_join() {
     }
 }
 
+/// A synchronisation packet begins each stretch, and has no place for a `notify` of its instruction: the ledger must not
+/// count another one in its stead.
+#[test]
+fn marks_at_the_start_of_a_stretch_are_listed_as_dropped() {
+    let folder = Folder::new("notify");
+    for case in ["v2-counter-pulp", "v2-encap-type"].map(|name| file("testdata/etrace").join(name)) {
+        let settings = Settings::read(&case.join("config.toml")).unwrap();
+        let sample = Sample { path: case.join("input"), options: Options::default().settings(settings) };
+        for from in 0..24 {
+            let selection = Selection { sample: Some((116, 48)), ..Selection::range(from, 1 << 20) };
+            slice(&sample, selection, &folder.0.join("sampled.te"));
+        }
+    }
+}
+
 fn cut_into_slices(folder: &Folder, sample: &Sample, random: &mut SplitMix64, what: &str) {
     let (whole, broken) = (pcs(&mut sample.open()), findings(&mut sample.open()));
     let count = whole.len() as u64;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use trackway::cut::{Origin, Provenance, Selection};
-use trackway::events::{Batch, Context, Count, EventKind, Isa, Observer, Saved, Source, SplitMix64};
-use trackway::format::{Format, Program, Settings, Writing};
+use trackway::events::{Batch, Context, Count, EventKind, Input, Isa, Observer, Saved, Source, SplitMix64};
+use trackway::format::{Format, Opening, Program, Settings, Writing};
 use trackway::index::{Cache, Fault, Index, Part, beside};
 use trackway::io::Target;
 use trackway::{ConvertOptions, FORMATS, Indexing, Options, Position, Prove, Trace, convert_with};
@@ -182,21 +182,31 @@ fn a_seek_delivers_the_rest_in_every_format() {
     }
 }
 
-/// A ZSTF file with chunks of 100 instructions of a run that changes its context often.
-fn chunks(folder: &Folder) -> (PathBuf, Options) {
+/// A run that changes its context often, as a ZSTF file with chunks of 100 instructions and as a log in small parts.
+fn parts(folder: &Folder) -> [(PathBuf, Options); 2] {
     let (elf, mut recorder) = recorder_of("rv64-sv39-extra", 20_000);
     let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
     let mut settings = Settings::default();
     settings.set("stf", "container", "zstf");
     settings.set("stf", "chunk", 100);
-    written_with(folder, &trackway::stf::FORMAT, &elf, &meta, &run, &settings).unwrap()
+    ["stf", "spike"].map(|id| {
+        let format = FORMATS.iter().find(|format| format.id().as_str() == id).unwrap();
+        let (path, options) = written_with(folder, *format, &elf, &meta, &run, &settings).unwrap();
+        (path, Options { part: (id == "spike").then_some(8 << 10), ..options })
+    })
 }
 
 #[test]
 fn parts_on_threads_have_the_places_of_one_thread() {
     let folder = Folder::new("chunks");
-    let (path, options) = chunks(&folder);
-    let open = |threads| off(&options).threads(threads).open(&path).unwrap();
+    for (path, options) in parts(&folder) {
+        parts_of_one(&path, &options);
+    }
+}
+
+fn parts_of_one(path: &Path, options: &Options) {
+    let open = |threads| off(options).threads(threads).open(path).unwrap();
+    assert!(open(2).events().unwrap().places_parts(), "{}", path.display());
     let (index, _) = open(2).make_index(Some(300), |_, _| {}).unwrap();
     let (mut source, mut places) = (open(2).events().unwrap(), Places::default());
     while source.observe(&mut places).unwrap() {}
@@ -235,6 +245,48 @@ fn parts_on_threads_have_the_places_of_one_thread() {
     }
     for one in whole {
         assert_eq!(one.machine().as_ref(), Some(&at[one.saved.instruction as usize].0));
+    }
+}
+
+/// Opening a log reads all of it for its cores and trap vectors; an index spares the next one that.
+#[test]
+fn an_index_holds_the_survey_of_a_log() {
+    let folder = Folder::new("survey");
+    let log = |core: u32, n: u64| format!("core   {core}: 3 0x{:016x} (0x00000013)\n", 0x8000_0000 + 4 * n);
+    let path = folder.0.join("two.log");
+    let lines: String = (0..20_000).map(|n| log(u32::from(n > 15_000 && n % 2 == 0), n)).collect();
+    std::fs::write(&path, &lines).unwrap();
+    let options = Options::default();
+    let (index, _, _) = options.open(&path).unwrap().write_index(|_, _| {}).unwrap();
+    let survey = index.survey.clone().unwrap();
+    let mut indexed = options.open(&path).unwrap();
+    assert_eq!(indexed.meta().sources, ["core 0", "core 1"]);
+    assert_eq!(indexed.index().unwrap().survey, Some(survey.clone()));
+    for source in ["1", "core 1"] {
+        let one = Options { source: Some(source.into()), ..options.clone() };
+        let mut batch = Batch::default();
+        assert!(one.open(&path).unwrap().events().unwrap().fill(&mut batch).unwrap(), "{source}");
+    }
+    // A survey is believed, so that it has to be one of this very file; bytes that are none are not.
+    let bytes: String = (0..10).map(|n| log(0, n)).collect();
+    for (surveyed, sources) in [(Some(survey), 2), (None, 0), (Some(vec![0xff; 9]), 0)] {
+        let file = trackway::io::File {
+            surveyed,
+            ..trackway::io::File::from_input(Input::from_vec(bytes.clone().into())).unwrap()
+        };
+        let opening = Opening {
+            file,
+            settings: Settings::default(),
+            program: Program::default(),
+            threads: 1,
+            part: None,
+            force: false,
+            strict: false,
+            source: None,
+            cancel: Default::default(),
+        };
+        let format = FORMATS.iter().find(|format| format.id().as_str() == "spike").unwrap();
+        assert_eq!(format.open(opening).unwrap().meta().sources.len(), sources);
     }
 }
 

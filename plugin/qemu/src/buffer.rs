@@ -4,7 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU32, Ordering::Release};
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
 
 /// Words of a buffer.
 const WORDS: usize = (1 << 16) - 8;
@@ -37,6 +40,8 @@ pub(crate) const CODE: u32 = 1;
 pub(crate) const EXECUTED: u32 = 2;
 /// Another process is about to connect.
 pub(crate) const FORK: u32 = 3;
+/// The frame is in the file of its buffer.
+const FILLED: u32 = 4;
 
 unsafe extern "C" {
     fn mmap(
@@ -48,28 +53,37 @@ unsafe extern "C" {
         from: i64,
     ) -> *mut c_void;
     fn munmap(at: *mut c_void, length: usize) -> c_int;
+    fn posix_fallocate(file: c_int, from: i64, length: i64) -> c_int;
 }
 
 impl Buffer {
-    /// A new one in that file, which is empty.
-    pub(crate) fn map(file: &File, kind: u32, cpu: u32, tid: u32, number: u32) -> io::Result<*mut Buffer> {
-        file.set_len(size_of::<Buffer>() as u64)?;
-        // PROT_READ | PROT_WRITE, MAP_SHARED.
-        let at = unsafe { mmap(std::ptr::null_mut(), size_of::<Buffer>(), 3, 1, file.as_raw_fd(), 0) };
+    /// A new one in that file, which is empty. The space is taken now: a page that cannot be had later would end QEMU.
+    pub(crate) fn map(file: &File, number: u32) -> io::Result<*mut Buffer> {
+        match unsafe { posix_fallocate(file.as_raw_fd(), 0, size_of::<Buffer>() as i64) } {
+            0 => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+        // PROT_READ | PROT_WRITE; MAP_SHARED | MAP_POPULATE: all pages at once take less than one by one.
+        let at = unsafe { mmap(std::ptr::null_mut(), size_of::<Buffer>(), 3, 0x8001, file.as_raw_fd(), 0) };
         if at as isize == -1 {
             return Err(io::Error::last_os_error());
         }
         let buffer = at.cast::<Buffer>();
-        let pid = std::process::id();
         unsafe {
-            (*buffer).kind = kind;
-            (*buffer).pid = pid;
-            (*buffer).cpu = cpu;
-            (*buffer).tid = tid;
+            (*buffer).pid = std::process::id();
             (*buffer).file = number;
             (*buffer).magic = MAGIC;
         }
         Ok(buffer)
+    }
+
+    /// Begins a frame of this kind in a buffer that is empty.
+    pub(crate) unsafe fn begin(buffer: *mut Buffer, kind: u32, cpu: u32, tid: u32) {
+        unsafe {
+            (*buffer).kind = kind;
+            (*buffer).cpu = cpu;
+            (*buffer).tid = tid;
+        }
     }
 
     /// Memory that is never read, for a process whose recorder is gone.
@@ -84,15 +98,6 @@ impl Buffer {
 
     pub(crate) unsafe fn unmap(buffer: *mut Buffer) {
         unsafe { munmap(buffer.cast(), size_of::<Buffer>()) };
-    }
-
-    /// Is it filled by this thread?
-    pub(crate) unsafe fn is_of(buffer: *mut Buffer, tid: u32) -> bool {
-        unsafe { (*buffer).tid == tid }
-    }
-
-    pub(crate) unsafe fn number(buffer: *mut Buffer) -> u32 {
-        unsafe { (*buffer).file }
     }
 
     /// Appends a record; true if the buffer is now full. The length comes last: at any moment the file is a frame.
@@ -115,11 +120,38 @@ impl Buffer {
         }
     }
 
-    pub(crate) unsafe fn is_empty(buffer: *mut Buffer) -> bool {
-        unsafe { *(*buffer).length.as_ptr() == 0 }
+    /// The header alone: the recorder reads the rest in the file, and then makes it empty.
+    pub(crate) unsafe fn filled(buffer: *mut Buffer) -> [u8; 32] {
+        let header = unsafe {
+            [
+                MAGIC,
+                FILLED,
+                (*buffer).pid,
+                (*buffer).cpu,
+                (*buffer).tid,
+                (*buffer).sequence,
+                0,
+                (*buffer).file,
+            ]
+        };
+        let mut bytes = [0; 32];
+        for (to, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(header) {
+            *to = word.to_le_bytes();
+        }
+        bytes
     }
 
-    /// It was sent: a new frame begins.
+    /// Words so far; the recorder may have taken them.
+    pub(crate) unsafe fn length(buffer: *mut Buffer) -> u32 {
+        unsafe { (*buffer).length.load(Acquire) }
+    }
+
+    /// Its virtual CPU and thread.
+    pub(crate) unsafe fn owner(buffer: *mut Buffer) -> (u32, u32) {
+        unsafe { ((*buffer).cpu, (*buffer).tid) }
+    }
+
+    /// It was handed over: a new frame begins.
     pub(crate) unsafe fn restart(buffer: *mut Buffer) {
         unsafe {
             (*buffer).length.store(0, Release);

@@ -1,7 +1,8 @@
 //! QEMU plugin that hands what a guest executes to `trackway record`.
 //!
 //! Every virtual CPU has a buffer in a shared file: what was executed survives the end of the process, however it
-//! ends. A full buffer goes through a socket as one frame, and QEMU waits until it is taken. `STREAM.md` has the format.
+//! ends. A full buffer is announced through a socket and another one taken; where too many wait, QEMU waits.
+//! `STREAM.md` has the format.
 //!
 //! SPDX-License-Identifier: MIT
 
@@ -113,6 +114,12 @@ fn make(cpu: c_uint) -> *mut Buffer {
     buffer
 }
 
+/// Hands the buffer of a CPU over; the CPU continues with another one.
+#[cold]
+fn hand_over(cpu: c_uint, buffer: *mut Buffer) {
+    CPUS[cpu as usize & 0xffff].store(link::hand_over(buffer), Relaxed);
+}
+
 /// The first buffer that is meant.
 fn find(meant: impl Fn(*mut Buffer) -> bool) -> Option<*mut Buffer> {
     let all = CPUS.iter().map(|place| place.load(Relaxed));
@@ -159,7 +166,7 @@ extern "C" fn translate(_: u64, block: *mut c_void) {
 extern "C" fn execute(cpu: c_uint, data: *mut c_void) {
     let buffer = buffer(cpu);
     if unsafe { Buffer::put(buffer, [data as usize as u32]) } {
-        link::send(buffer);
+        hand_over(cpu, buffer);
     }
 }
 
@@ -179,7 +186,7 @@ extern "C" fn with_registers(cpu: c_uint, data: *mut c_void) {
         own[at].1.put(buffer(cpu))
     });
     if full {
-        link::send(buffer(cpu));
+        hand_over(cpu, buffer(cpu));
     }
     execute(cpu, data);
 }
@@ -201,7 +208,7 @@ extern "C" fn access(cpu: c_uint, info: u32, address: u64, _: *mut c_void) {
     #[cfg(not(feature = "api4"))]
     let full = unsafe { Buffer::put(buffer, words) };
     if full {
-        link::send(buffer);
+        hand_over(cpu, buffer);
     }
 }
 
@@ -247,7 +254,7 @@ extern "C" fn call(
     }
     // Threads wait for each other in system calls: what came before is handed over first.
     if unsafe { Buffer::put(buffer, words) } || link::several() {
-        link::send(buffer);
+        hand_over(cpu, buffer);
     }
 }
 
@@ -256,6 +263,6 @@ extern "C" fn call_return(_: u64, cpu: c_uint, number: i64, result: i64) {
     let words =
         [RETURN, number as u32, (number as u64 >> 32) as u32, result as u32, (result as u64 >> 32) as u32];
     if unsafe { Buffer::put(buffer, words) } {
-        link::send(buffer);
+        hand_over(cpu, buffer);
     }
 }

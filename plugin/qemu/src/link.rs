@@ -1,7 +1,7 @@
 //! The connection to the recorder: one for each process.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
@@ -14,6 +14,13 @@ use std::time::Duration;
 
 use crate::api;
 use crate::buffer::{self, Buffer, CODE, EXECUTED, FORK, HELLO};
+
+/// Buffers of a process at most, of 256 KiB: with as many in the recorder's hands QEMU waits. More of them take time to make,
+/// and do not fit into the caches.
+const MOST: u32 = 64;
+
+/// Frames of this many words at most go through the socket.
+const SHORT: u32 = 1 << 11;
 
 /// Words of an instruction in the table.
 type Entry = [u32; 4];
@@ -30,7 +37,14 @@ struct Link {
     table: Vec<Entry>,
     /// Instructions that were not sent yet.
     code: *mut Buffer,
+    /// Buffers that are not in use.
+    free: Vec<*mut Buffer>,
+    /// Buffers that the recorder reads, in its order; it makes them empty.
+    handed: VecDeque<*mut Buffer>,
+    /// Number of the last file, files of the process, and how many there may be.
     files: u32,
+    made: u32,
+    most: u32,
     skip_libs: bool,
 }
 
@@ -76,6 +90,7 @@ unsafe extern "C" {
     fn gettid() -> c_int;
     #[link_name = "send"]
     fn send_bytes(socket: c_int, bytes: *const u8, length: usize, flags: c_int) -> isize;
+    fn recv(socket: c_int, bytes: *mut u8, length: usize, flags: c_int) -> isize;
 }
 
 /// Connects, and says who we are.
@@ -96,7 +111,11 @@ pub(crate) fn begin(folder: String, target: String, info: &api::Info, skip_libs:
         numbers: HashMap::new(),
         table: Vec::new(),
         code: std::ptr::null_mut(),
+        free: Vec::new(),
+        handed: VecDeque::new(),
         files: 0,
+        made: 0,
+        most: MOST,
         skip_libs,
     };
     link.connect()?;
@@ -119,7 +138,7 @@ extern "C" fn before() {
     lock();
     if let Some(link) = unsafe { (*LINK.link.get()).as_mut() } {
         // The steps of this thread come before those of the child.
-        if let Some(own) = crate::find(|buffer| unsafe { Buffer::is_of(buffer, gettid() as u32) }) {
+        if let Some(own) = crate::find(|buffer| unsafe { Buffer::owner(buffer).1 == gettid() as u32 }) {
             link.send(own);
         }
         link.write(&buffer::frame(FORK, &[]));
@@ -137,10 +156,10 @@ extern "C" fn child() {
     }
     OPEN.store(0, Relaxed);
     if let Some(link) = unsafe { (*LINK.link.get()).as_mut() } {
-        if !link.code.is_null() {
-            unsafe { Buffer::unmap(link.code) };
-        }
-        link.code = std::ptr::null_mut();
+        let code = std::mem::replace(&mut link.code, std::ptr::null_mut());
+        let others = link.free.drain(..).chain(link.handed.drain(..)).chain([code]);
+        others.filter(|buffer| !buffer.is_null()).for_each(|buffer| unsafe { Buffer::unmap(buffer) });
+        link.made = 0;
         if link.stream.take().is_some() {
             let _ = link.connect();
         }
@@ -179,31 +198,91 @@ impl Link {
         self.write(&buffer::frame(HELLO, &words(self.program.clone())));
     }
 
-    fn make(&mut self, kind: u32, cpu: u32) -> *mut Buffer {
-        let tid = unsafe { gettid() } as u32;
+    /// A buffer for frames of this kind.
+    fn make(&mut self, kind: u32, cpu: u32, tid: u32) -> *mut Buffer {
+        let buffer = self.take();
+        unsafe { Buffer::begin(buffer, kind, cpu, tid) };
+        buffer
+    }
+
+    /// An empty buffer: one that was used before, or a new one; waits for the recorder where there are too many.
+    fn take(&mut self) -> *mut Buffer {
         while self.stream.is_some() {
-            self.files += 1;
-            let file = File::options().read(true).write(true).create_new(true).open(self.path(self.files));
-            match file.and_then(|file| Buffer::map(&file, kind, cpu, tid, self.files)) {
-                Ok(buffer) => return buffer,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => self.stop(&error),
+            if let Some(buffer) = self.free.pop() {
+                return buffer;
+            }
+            if let Some(buffer) = self.handed.front().copied()
+                && unsafe { Buffer::length(buffer) } == 0
+            {
+                self.handed.pop_front();
+                unsafe { Buffer::restart(buffer) };
+                return buffer;
+            }
+            if self.made < self.most {
+                self.files += 1;
+                let file =
+                    File::options().read(true).write(true).create_new(true).open(self.path(self.files));
+                match file.and_then(|file| Buffer::map(&file, self.files)) {
+                    Ok(buffer) => {
+                        self.made += 1;
+                        return buffer;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    // No room for another one: those that are there must do.
+                    Err(error) if error.kind() == io::ErrorKind::StorageFull && !self.handed.is_empty() => {
+                        let _ = std::fs::remove_file(self.path(self.files));
+                        self.most = self.made;
+                    }
+                    Err(error) => self.stop(&error),
+                }
+            } else if self.is_alone() {
+                self.stop(&io::ErrorKind::BrokenPipe.into());
+            } else {
+                std::thread::sleep(Duration::from_micros(100));
             }
         }
         Buffer::private()
+    }
+
+    /// The recorder has closed the connection.
+    fn is_alone(&self) -> bool {
+        const NO_WAIT_AND_LEAVE: c_int = 0x42;
+        self.stream.as_ref().is_none_or(|stream| {
+            let count = unsafe { recv(stream.as_raw_fd(), [0].as_mut_ptr(), 1, NO_WAIT_AND_LEAVE) };
+            let waiting = count < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock;
+            !waiting
+        })
     }
 
     fn path(&self, number: u32) -> PathBuf {
         self.folder.join(format!("{}.{number}", std::process::id()))
     }
 
-    /// Sends a frame, and the instructions that it may name before it.
+    /// Sends a frame through the socket, and the instructions that it may name before it.
     fn send(&mut self, buffer: *mut Buffer) {
-        if !self.code.is_null() && self.code != buffer && unsafe { !Buffer::is_empty(self.code) } {
-            self.send(self.code);
-        }
+        self.send_code(buffer);
         self.write(unsafe { Buffer::frame(buffer) });
         unsafe { Buffer::restart(buffer) };
+    }
+
+    fn send_code(&mut self, before: *mut Buffer) {
+        if !self.code.is_null() && self.code != before && unsafe { Buffer::length(self.code) > 0 } {
+            self.send(self.code);
+        }
+    }
+
+    /// Leaves the frame in its file for the recorder; returns the buffer to continue with.
+    fn hand_over(&mut self, buffer: *mut Buffer) -> *mut Buffer {
+        if self.stream.is_none() || unsafe { Buffer::length(buffer) } <= SHORT {
+            self.send(buffer);
+            return buffer;
+        }
+        self.send_code(buffer);
+        let header = unsafe { Buffer::filled(buffer) };
+        self.write(&header);
+        self.handed.push_back(buffer);
+        let (cpu, tid) = unsafe { Buffer::owner(buffer) };
+        self.make(EXECUTED, cpu, tid)
     }
 
     fn write(&mut self, frame: &[u8]) {
@@ -222,19 +301,25 @@ impl Link {
             eprintln!("trackway plugin: recording ends here: {error}");
         }
         self.stream = None;
+        // One that was killed has left its folder.
+        let own = (1..=self.files).map(|number| self.path(number));
+        for file in own.chain(["socket", "int.log"].map(|name| self.folder.join(name))) {
+            let _ = std::fs::remove_file(file);
+        }
+        let _ = std::fs::remove_dir(&self.folder);
     }
 }
 
 /// A buffer for a CPU, by its own thread.
 pub(crate) fn open(cpu: u32) -> *mut Buffer {
     OPEN.fetch_add(1, Relaxed);
-    with(|link| link.make(EXECUTED, cpu)).unwrap_or_else(Buffer::private)
+    let tid = unsafe { gettid() } as u32;
+    with(|link| link.make(EXECUTED, cpu, tid)).unwrap_or_else(Buffer::private)
 }
 
-/// The buffer is full: hands it over and waits until it is taken.
-#[cold]
-pub(crate) fn send(buffer: *mut Buffer) {
-    with(|link| link.send(buffer));
+/// Hands a frame over; returns the buffer to continue with.
+pub(crate) fn hand_over(buffer: *mut Buffer) -> *mut Buffer {
+    with(|link| link.hand_over(buffer)).unwrap_or(buffer)
 }
 
 /// The thread has ended.
@@ -242,9 +327,8 @@ pub(crate) fn close(buffer: *mut Buffer) {
     OPEN.fetch_sub(1, Relaxed);
     with(|link| {
         link.send(buffer);
-        let _ = std::fs::remove_file(link.path(unsafe { Buffer::number(buffer) }));
+        link.free.push(buffer);
     });
-    unsafe { Buffer::unmap(buffer) };
 }
 
 /// The number of an instruction, by its content; none where it is not to be recorded.
@@ -264,7 +348,7 @@ pub(crate) fn number(pc: u64, encoding: u32, size: u32, narrow: bool) -> Option<
         link.numbers.insert((pc, encoding), number);
         link.table.push(entry);
         if link.code.is_null() {
-            link.code = link.make(CODE, 0);
+            link.code = link.make(CODE, 0, 0);
         }
         if unsafe { Buffer::put(link.code, entry) } {
             link.send(link.code);

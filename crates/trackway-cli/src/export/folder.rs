@@ -123,9 +123,16 @@ impl Folder<'_> {
         } else {
             String::new()
         };
+        // Whatever changes the rows; settings by their text.
+        let common = args.common();
+        let config = common.config.as_ref().map(fs::read_to_string).transpose().map_err(failed)?;
+        let flags: BTreeMap<&str, _> =
+            common.context.flags.iter().map(|(flag, value)| (flag.name, value.to_string())).collect();
         let about = json!({
             "schema": SCHEMA, "trackway": env!("CARGO_PKG_VERSION"), "trace": id, "parts": parts,
-            "from": args.input.from, "to": args.input.to, "source": args.common().source, "elf": args.common().elf,
+            "from": args.input.from, "to": args.input.to, "source": common.source, "elf": common.elf,
+            "image": common.image, "config": config, "flags": flags,
+            "format": common.format.map(|format| format.to_string()),
             "as": self.shape.end(), "integers": format!("{:?}", args.integers), "columns": columns,
         });
         let about = format!("{about}\n");

@@ -1,8 +1,10 @@
 //! Values that are expensive to create, kept for reuse.
 
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
-/// A pool of values that are expensive to create, such as batches and decoders, shared between threads.
+/// A pool of values that are expensive to create, such as batches and decoders, shared between threads. A thread gets back
+/// its own where it can: the memory of another's is in the cache of another core.
 ///
 /// ```
 /// let pool = trackway_core::Pool::default();
@@ -12,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// assert_eq!(pool.take_or(Vec::new), [1]);
 /// ```
 #[derive(Debug)]
-pub struct Pool<T>(Mutex<Vec<T>>);
+pub struct Pool<T>(Mutex<Vec<(ThreadId, T)>>);
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
@@ -23,7 +25,11 @@ impl<T> Default for Pool<T> {
 impl<T> Pool<T> {
     /// A value that was put back, unchanged.
     pub fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = thread::current().id();
+        let own = values.iter().rposition(|(thread, _)| *thread == here);
+        let index = own.or(values.len().checked_sub(1))?;
+        Some(values.remove(index).1)
     }
 
     /// A value that was put back, unchanged, or a new one.
@@ -33,6 +39,25 @@ impl<T> Pool<T> {
 
     /// Puts a value back.
     pub fn put(&self, value: T) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((thread::current().id(), value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_back_its_own() {
+        let pool = Pool::default();
+        pool.put(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                pool.put(2);
+                pool.put(3);
+                assert_eq!(pool.take(), Some(3));
+            });
+        });
+        assert_eq!((pool.take(), pool.take(), pool.take()), (Some(1), Some(2), None));
     }
 }

@@ -7,13 +7,13 @@ use trackway_core::{Error, ErrorKind, GapReason};
 use super::counts::PacketCounts;
 use super::element::Element;
 use super::elements::{Action, Elements};
-use super::flow::{Analyser, Flow};
+use super::flow::{Analyser, Flow, Row};
 use super::output::{Output, SavedOutput};
 use super::speculation::Speculation;
 use crate::config::Config;
 use crate::transport::input::Code;
 use crate::wire::atoms::Atoms;
-use crate::wire::header::error_at;
+use crate::wire::header::{Kind, error_at};
 use crate::wire::packet::Packet;
 use crate::wire::read::Reader;
 use crate::wire::scan::{Stop, Visit, Walk, Window};
@@ -199,6 +199,25 @@ impl Stages {
         }
     }
 
+    /// An atom packet whose atoms wait for a commit; returns the place after it.
+    #[inline(always)]
+    fn atom_packet<W: Window>(&mut self, header: u8, window: &W, at: usize, cursor: &mut usize) -> usize {
+        if header < Kind::Atom.header() {
+            return at;
+        }
+        let offset = window.offset(at, cursor);
+        let (count, bits) = Atoms { header }.get();
+        for index in 0..count {
+            self.speculation.emit_p0(offset, Element::Atom { taken: bits >> index & 1 == 1 });
+            let over = self.elements.count_p0(1, &self.config);
+            if over > 0 {
+                self.speculation.commit(over, &mut self.flow);
+            }
+        }
+        self.counts.add(header);
+        at + 1
+    }
+
     /// A packet through all stages.
     fn decode(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error> {
         if !self.elements.is_started() {
@@ -225,29 +244,20 @@ impl Stages {
 
 impl Visit for Stages {
     #[inline(always)]
-    fn atoms(&mut self, bytes: &[u8], offset: u64) -> usize {
+    fn usual<W: Window>(&mut self, window: &W, bytes: &[u8], at: usize, cursor: &mut usize) -> usize {
         if !self.elements.is_started() {
-            return 0;
+            return at;
         }
-        let taken = if self.config.max_spec == 0 && self.speculation.is_idle() {
+        let next = if self.config.max_spec == 0 && self.speculation.is_idle() {
             // Every atom is committed at once, and nothing waits before it.
-            self.flow.atom_packets(bytes, offset)
+            let (history, counts) = (self.elements.history(), &mut self.counts);
+            let addresses = self.goal == Goal::None;
+            self.flow.row(Row { window, bytes, cursor, history, counts, addresses }, at)
         } else {
-            let (count, bits) = Atoms { header: bytes[0] }.get();
-            for index in 0..count {
-                self.speculation.emit_p0(offset, Element::Atom { taken: bits >> index & 1 == 1 });
-                let over = self.elements.count_p0(1, &self.config);
-                if over > 0 {
-                    self.speculation.commit(over, &mut self.flow);
-                }
-            }
-            1
+            self.atom_packet(bytes[at], window, at, cursor)
         };
-        for header in &bytes[..taken] {
-            self.counts.add(*header);
-        }
         self.flow.out.turn();
-        taken
+        next
     }
 
     #[inline(always)]
@@ -290,3 +300,6 @@ impl Visit for Stages {
 fn needs_trace_info(packet: &Packet) -> bool {
     !matches!(packet, Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore)
 }
+
+#[cfg(test)]
+mod tests;

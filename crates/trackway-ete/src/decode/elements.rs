@@ -91,6 +91,12 @@ impl Elements {
         self.history.apply(address)
     }
 
+    /// Fast path for rows of packets: the last three addresses.
+    #[inline]
+    pub(crate) fn history(&mut self) -> &mut History {
+        &mut self.history
+    }
+
     /// Fast path for atoms: counts `count` P0 elements and returns how many the depth commits.
     #[inline]
     pub(crate) fn count_p0(&mut self, count: u64, config: &Config) -> u64 {

@@ -22,6 +22,7 @@ use crate::transport::input::Code;
 use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 
+pub(crate) use atoms::Row;
 pub(crate) use state::Flow;
 
 use code::Table;

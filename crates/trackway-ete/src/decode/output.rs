@@ -163,6 +163,12 @@ impl Output {
         self.instructions += instructions;
     }
 
+    /// Number of events at which the open batch is handed on between packets.
+    #[inline]
+    pub(crate) fn full(&self) -> usize {
+        if self.batch.is_eager { 1 } else { Batch::FULL }
+    }
+
     /// True if the open batch is handed on between packets.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {

@@ -69,6 +69,13 @@ impl Shown {
         }
     }
 
+    /// The instructions of a block.
+    pub(crate) fn block(block: &Block) -> Self {
+        let targets = [Targets { first: Some(block.start), shown: 0, open: None }; 2];
+        let (instructions, isa) = (block.count.into(), Some(block.isa));
+        Shown { instructions, branches: 1, isa, targets, ..Shown::default() }
+    }
+
     /// The outcome of the last instruction is shown after all.
     pub(crate) fn add_outcome(&mut self, known: bool) {
         self.branches += 1;
@@ -153,6 +160,28 @@ impl Element {
     }
 }
 
+/// A block of which its source has nothing but its instructions, ended by a branch that an atom traces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    /// Number of instructions.
+    pub(crate) count: u32,
+    pub(crate) isa: Isa,
+}
+
+impl From<Block> for Element {
+    fn from(block: Block) -> Self {
+        Element { shown: Shown::block(&block), p0: true, ..Element::default() }
+    }
+}
+
+/// An entry of the log. Blocks are by far the most; a step takes twenty times their room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Logged {
+    Block(Block),
+    Step(Step),
+}
+
 /// One step of a decoder (K10.5.2.18).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
@@ -230,19 +259,31 @@ impl Default for Account {
 }
 
 impl Account {
+    /// An entry of the log whose packet is in the buffer.
+    #[inline]
+    pub(crate) fn take(&mut self, logged: &Logged, max_spec: u64) {
+        match logged {
+            Logged::Block(block) if self.depth == 0 && max_spec == 0 && self.transaction.is_none() => {
+                self.find_block(block);
+            }
+            Logged::Block(block) => self.accept(&Step::Emit((*block).into()), max_spec),
+            Logged::Step(step) => self.accept(step, max_spec),
+        }
+    }
+
     /// A step whose packet is in the buffer.
-    pub(crate) fn accept(&mut self, step: Step, max_spec: u64) {
-        if let Step::Emit(element) = &step {
+    pub(crate) fn accept(&mut self, step: &Step, max_spec: u64) {
+        if let Step::Emit(element) = step {
             match element.what {
                 What::TransactionStart => self.begun = true,
                 What::TransactionCommit | What::TransactionFailure { .. } => self.begun = false,
                 _ => {}
             }
         }
-        match step {
-            Step::Emit(element) if self.depth == 0 && max_spec == 0 => self.pass(&element),
-            Step::Emit(element) => {
-                self.queue.push_back(element);
+        match *step {
+            Step::Emit(ref element) if self.depth == 0 && max_spec == 0 => self.pass(element),
+            Step::Emit(ref element) => {
+                self.queue.push_back(*element);
                 if element.p0 {
                     self.depth += 1;
                     self.commit(self.depth.saturating_sub(max_spec));
@@ -384,18 +425,33 @@ impl Account {
         }
     }
 
+    /// As [`find`](Account::find), for a block.
+    #[inline]
+    fn find_block(&mut self, block: &Block) {
+        self.settle_trap();
+        if !self.has_context || !self.has_address {
+            return;
+        }
+        (self.followed, self.shows_gap) = (true, false);
+        self.change_isa(Some(block.isa));
+        self.targets.iter_mut().for_each(|targets| targets.add(block.start, None));
+        self.facts.keep(Fact::Instructions, block.count.into());
+        self.facts.invent(Fact::Encodings, block.count.into());
+        self.facts.invent(Fact::Outcomes, 1);
+    }
+
     /// A decoder reaches the element.
     fn find(&mut self, element: &Element) {
         let followed = self.has_context && self.has_address;
-        let shown = if followed { element.shown } else { Shown::default() };
-        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa, targets } = shown;
+        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa, ref targets } =
+            element.shown;
         if element.p0 {
             self.settle_trap();
         }
-        if instructions > 0 {
+        if followed && instructions > 0 {
             (self.followed, self.shows_gap) = (true, false);
             self.change_isa(isa);
-            for (targets, later) in self.targets.iter_mut().zip(&targets) {
+            for (targets, later) in self.targets.iter_mut().zip(targets) {
                 targets.join(later);
             }
             self.attempted += u64::from(attempted);
@@ -523,16 +579,16 @@ mod tests {
     fn elements_count_once_they_are_resolved() {
         let mut account = followed();
         for step in [p0(1), p0(2), Step::Emit(TIME.into()), p0(4)] {
-            account.accept(step, 9);
+            account.accept(&step, 9);
         }
         assert_eq!(found(&account), (0, 0));
-        account.accept(Step::Commit(1), 9);
+        account.accept(&Step::Commit(1), 9);
         assert_eq!(found(&account), (1, 0));
-        account.accept(Step::Cancel(2), 9);
+        account.accept(&Step::Cancel(2), 9);
         assert_eq!(found(&account), (1, 1));
-        (0..20).for_each(|_| account.accept(p0(1), 9));
+        (0..20).for_each(|_| account.accept(&p0(1), 9));
         assert_eq!(found(&account), (12, 1), "the depth commits");
-        account.accept(Step::Discard { gap: false }, 9);
+        account.accept(&Step::Discard { gap: false }, 9);
         assert_eq!(found(&account), (12, 1));
     }
 
@@ -541,10 +597,10 @@ mod tests {
         let mut account = followed();
         let start = Element { p0: true, ..What::TransactionStart.into() };
         for step in [Step::Emit(start), p0(3), Step::Emit(TIME.into())] {
-            account.accept(step, 0);
+            account.accept(&step, 0);
         }
         assert_eq!(found(&account), (0, 0));
-        account.accept(Step::Emit(What::TransactionFailure { own: false }.into()), 0);
+        account.accept(&Step::Emit(What::TransactionFailure { own: false }.into()), 0);
         assert_eq!(found(&account), (0, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! Execution to elements.
 
-use super::account::{Element, Shown, What};
+use super::account::{Block, Element, Shown, What};
 use super::filter::Now;
 use super::instruction::{Instruction, KnownTrap, entry};
 use super::model::SourceAddresses;
@@ -45,6 +45,66 @@ impl Unit {
         self.arrive(instruction.entry(), ends_q);
         self.execute(instruction, &now);
         self.checkpoint();
+    }
+
+    /// Nothing but the context decides whether an instruction is traced, and none raises an event.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.filter.is_open && self.program.is_silent && self.inputs == 0
+    }
+
+    /// As [`instruction`](Unit::instruction) for a whole block, whose `count` instructions from `start` on end in the branch
+    /// `last`, in a unit that [is plain](Unit::is_plain); false, and nothing is done, if more than its atom matters.
+    pub(crate) fn block(&mut self, start: u64, count: u32, last: &Instruction) -> bool {
+        let (program, model) = (&self.program, &self.model);
+        let is_simple = program.is_simple
+            && model.source_addresses == SourceAddresses::Never
+            && (model.q == 0 || !program.q.0)
+            && model.fifo.is_none()
+            && self.config.max_spec == 0;
+        let is_steady = self.is_operative()
+            && self.tracing
+            && !self.lost
+            && self.block.is_none()
+            && self.q.is_none()
+            && self.sync_delay.is_none()
+            && self.times.is_empty()
+            && !self.timestamp_due
+            && !self.is_sync_due();
+        if !is_simple || !is_steady || last.is_contradiction() {
+            return false;
+        }
+        self.context.sixty_four_bit = last.isa == Isa::A64;
+        if !self.filter.permits(&self.context) {
+            return false;
+        }
+        if !self.is_clocked {
+            self.cycle += u64::from(self.model.cycles_per_instruction) * u64::from(count);
+        }
+        self.was_active = false;
+        self.counts.viewed += u64::from(count);
+        self.counts.p0 += 1;
+        if self.need != Need::No || self.traced_context != Some(self.context) {
+            self.place(entry(start, last.isa));
+        }
+        self.call = None;
+        self.packer.plain_atom(last.taken, Block { start, count, isa: last.isa });
+        self.after_branch(last, last.taken, false);
+        self.checkpoint();
+        true
+    }
+
+    /// As [`instruction`](Unit::instruction) `count` times, for instructions after the last one that neither branch nor end
+    /// a block, in a unit that [is plain](Unit::is_plain); false, and nothing is done, if the last one began no block.
+    pub(crate) fn continue_block(&mut self, count: u32) -> bool {
+        let is_possible = self.is_operative() && !self.lost && self.q.is_none() && self.block.is_some();
+        if is_possible {
+            if !self.is_clocked {
+                self.cycle += u64::from(self.model.cycles_per_instruction) * u64::from(count);
+            }
+            self.counts.viewed += u64::from(count);
+            self.in_block.instructions += u64::from(count);
+        }
+        is_possible
     }
 
     /// Events that resources raise (TRCEVENTCTL0R, TRCTSCTLR).
@@ -199,6 +259,19 @@ impl Unit {
         }
         self.counts.p0 += 1;
         let first = self.trace_p0(instruction);
+        self.after_branch(instruction, first, broadcasts);
+        self.keep_past(control.is_indirect(), instruction.taken);
+        if let Some(delay) = &mut self.sync_delay {
+            *delay = delay.saturating_sub(1);
+        }
+        self.resolve();
+        self.begin_q(now);
+    }
+
+    /// State after a branch for the next address; `first` is the outcome that was traced first.
+    #[inline]
+    fn after_branch(&mut self, instruction: &Instruction, first: bool, broadcasts: bool) {
+        let control = instruction.flow.control;
         if instruction.taken && control.is_transfer() {
             self.need = match (broadcasts, control.is_indirect()) {
                 (true, _) => Need::Yes,
@@ -220,12 +293,6 @@ impl Unit {
             }
             self.stack.push(entry(instruction.end(), instruction.isa));
         }
-        self.keep_past(control.is_indirect(), instruction.taken);
-        if let Some(delay) = &mut self.sync_delay {
-            *delay = delay.saturating_sub(1);
-        }
-        self.resolve();
-        self.begin_q(now);
     }
 
     /// Traces the P0 element of an instruction; true if it was first traced as taken.

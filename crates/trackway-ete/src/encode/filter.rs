@@ -89,6 +89,8 @@ pub(crate) struct Filter {
     broadcast: (u8, bool),
     /// TRCQCTLR: the same for Q elements.
     q: (u8, bool),
+    /// ViewInst depends on the context only.
+    pub(crate) is_open: bool,
 }
 
 impl Filter {
@@ -130,6 +132,10 @@ impl Filter {
             started: registers.field("TRCVICTLR", 9, 9) == 1,
             broadcast: (byte("TRCBBCTLR", 0), registers.field("TRCBBCTLR", 8, 8) == 1),
             q: (byte("TRCQCTLR", 0), registers.field("TRCQCTLR", 8, 8) == 1),
+            // Resource selector 1 is always true.
+            is_open: byte("TRCVICTLR", 0) & 0x9f == 1
+                && registers.get("TRCVIIECTLR") == 0
+                && registers.get("TRCVISSCTLR") == 0,
         }
     }
 

@@ -25,6 +25,7 @@ mod config;
 mod elements;
 mod filter;
 mod instruction;
+mod log;
 mod model;
 mod pack;
 mod registers;

@@ -1,6 +1,7 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
-use super::account::{Assumed, Element, Step, What};
+use super::account::{Assumed, Block, Element, Logged, Step, What};
+use super::log::{Log, WAITS};
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
@@ -95,7 +96,7 @@ pub(crate) struct Packer {
     atoms: Waiting,
     /// Steps of a decoder for the elements so far, until they are taken, each with the place in the stream where its
     /// packet ends; those of the atoms that wait come last.
-    log: Vec<(Step, u64)>,
+    log: Log,
     /// Place in the stream of the first byte in `out`.
     pub(crate) base: u64,
     /// The content of the next P0 element, for the log.
@@ -123,7 +124,7 @@ impl Packer {
             p0s: 0,
             in_transaction: false,
             atoms: Waiting::default(),
-            log: Vec::new(),
+            log: Log::default(),
             base: 0,
             content: Element::default(),
             pending_context: None,
@@ -136,9 +137,7 @@ impl Packer {
         packet.write(&self.dialect, &mut self.out);
         self.packets += 1;
         let (here, written) = (self.here(), self.log.len() - self.atoms.count as usize);
-        for (_, end) in self.log[..written].iter_mut().rev().take_while(|(_, end)| *end == WAITS) {
-            *end = here;
-        }
+        self.log.write(written, here);
     }
 
     /// Writes everything that waits.
@@ -197,8 +196,8 @@ impl Packer {
     }
 
     /// Logs the step of the last packet.
-    fn log(&mut self, step: Step) {
-        self.log.push((step, self.here()));
+    fn add(&mut self, step: Step) {
+        self.log.push(step, self.here());
     }
 
     /// Counts a P0 element, which commits the oldest one beyond the maximum depth (K10.5.2.18.3).
@@ -206,23 +205,23 @@ impl Packer {
         self.depth = (self.depth + 1).min(self.max_spec);
         self.p0s += 1;
         let element = Element { p0: true, ..std::mem::take(&mut self.content) };
-        self.log(Step::Emit(element));
+        self.add(Step::Emit(element));
     }
 
     /// The steps of a decoder for the packets in `out` since the last call.
-    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = (Step, u64)> + '_ {
+    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = (Logged, u64)> + '_ {
         let written = self.log.len() - self.atoms.count as usize;
-        self.log.drain(..written)
+        self.log.take(written)
     }
 
     /// Nothing waits to be taken.
     pub(crate) fn is_settled(&self) -> bool {
-        self.log.is_empty()
+        self.log.len() == 0
     }
 
     /// Logs an element that is not a P0 element.
     fn note(&mut self, what: What) {
-        self.log(Step::Emit(what.into()));
+        self.add(Step::Emit(what.into()));
     }
 
     /// K10.5.2.10.
@@ -231,9 +230,22 @@ impl Packer {
         self.atoms.bits |= u32::from(taken) << self.atoms.count;
         self.atoms.count += 1;
         self.p0();
-        if let Some((_, end)) = self.log.last_mut() {
-            *end = WAITS;
+        self.log.last_waits();
+        if self.atoms.count == 32 {
+            self.pack_atoms();
         }
+    }
+
+    /// The same without speculation, for the branch at the end of a block.
+    #[inline]
+    pub(crate) fn plain_atom(&mut self, taken: bool, block: Block) {
+        if self.pending_context.is_some() || self.pending_address.is_some() {
+            self.flush_pending();
+        }
+        self.atoms.bits |= u32::from(taken) << self.atoms.count;
+        self.atoms.count += 1;
+        self.p0s += 1;
+        self.log.push_block(block, WAITS);
         if self.atoms.count == 32 {
             self.pack_atoms();
         }
@@ -362,7 +374,7 @@ impl Packer {
         self.exception(exception_type::TRANSACTION_FAILURE, None);
         (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
-        self.log.pop();
+        self.log.truncate(self.log.len().saturating_sub(1));
         self.note(What::TransactionFailure { own: false });
     }
 
@@ -415,7 +427,7 @@ impl Packer {
             self.flush();
             self.write(Packet::Commit(Chain::shortest(count, width::COUNT)));
             self.depth = self.depth.saturating_sub(count);
-            self.log(Step::Commit(count));
+            self.add(Step::Commit(count));
         }
     }
 
@@ -438,7 +450,7 @@ impl Packer {
         self.depth = self.depth.saturating_sub(count);
         self.p0s = self.p0s.saturating_sub(count);
         self.write(packet);
-        self.log(Step::Cancel(count));
+        self.add(Step::Cancel(count));
     }
 
     /// K10.5.2.16: `commit` P0 elements were executed; `count` cycles since the last count, including the threshold.
@@ -478,7 +490,7 @@ impl Packer {
                 count: above.map(cycle_chain),
             },
         });
-        self.log(Step::Commit(commit));
+        self.add(Step::Commit(commit));
     }
 
     /// K10.5.2.16.1: high bits that did not change are omitted.
@@ -505,7 +517,7 @@ impl Packer {
     pub(crate) fn discard(&mut self, overflow: bool, gap: bool) {
         self.drop_waiting();
         self.write(if overflow { Packet::Overflow } else { Packet::Discard });
-        self.log(Step::Discard { gap });
+        self.add(Step::Discard { gap });
         self.depth = 0;
         self.in_transaction = false;
     }
@@ -514,7 +526,7 @@ impl Packer {
     pub(crate) fn lose(&mut self, accepted: usize) {
         self.out.truncate(accepted);
         self.drop_waiting();
-        self.log.clear();
+        self.log.truncate(0);
     }
 
     /// Drops everything that waits.
@@ -532,15 +544,12 @@ impl Packer {
         let info = u64::from(cycle_counting) | u64::from(self.in_transaction) << 6;
         self.threshold = if cycle_counting { threshold } else { 0 };
         self.write(Packet::TraceInfo(TraceInfo::new(info, self.depth, self.threshold)));
-        self.log(Step::Synchronise { start, depth: self.depth, in_transaction: self.in_transaction });
+        self.add(Step::Synchronise { start, depth: self.depth, in_transaction: self.in_transaction });
         self.history = History::default();
         self.context = ContextState::default();
         self.timestamp = 0;
     }
 }
-
-/// The end of a packet that is not written.
-const WAITS: u64 = u64::MAX;
 
 fn cycle_chain(count: u64) -> Chain {
     Chain::shortest(count, width::CYCLES)

@@ -12,7 +12,7 @@ use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
-use super::account::{Account, Assumed, Shown, Step, What};
+use super::account::{Account, Assumed, Logged, Shown, Step, What};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
@@ -80,6 +80,10 @@ pub(super) struct Program {
     pub(super) force_error: bool,
     /// TRCSTALLCTLR.ISTALL: the core waits instead of an overflow.
     pub(super) stalls: bool,
+    /// No resource raises an event or a timestamp.
+    pub(super) is_silent: bool,
+    /// A branch is traced by its atom alone, and by an address after it.
+    pub(super) is_simple: bool,
     pub(super) waypoints: Waypoints,
 }
 
@@ -108,6 +112,8 @@ impl Program {
             force_reset: bit("TRCVICTLR", 10),
             force_error: bit("TRCVICTLR", 11),
             stalls: bit("TRCSTALLCTLR", 8),
+            is_simple: !bit("TRCCONFIGR", 4) && !bit("TRCCONFIGR", 3),
+            is_silent: events as u32 == 0 && registers.field("TRCTSCTLR", 7, 0) == 0,
             waypoints: Waypoints::ete(config.wfx_is_p0),
         }
     }
@@ -216,7 +222,7 @@ pub struct Unit {
     pub(super) targets: [Entry; 8],
     /// A trace buffer of limited size, and the steps of a decoder for the bytes in a circular one.
     pub(super) buffer: Option<BufferConfig>,
-    pub(super) recent: VecDeque<(Step, u64)>,
+    pub(super) recent: VecDeque<(Logged, u64)>,
     /// The state after each P0 element that may be cancelled.
     pub(super) past: VecDeque<Past>,
 }
@@ -306,10 +312,10 @@ impl Unit {
         let oldest = (self.taken + self.accepted as u64).saturating_sub(bytes);
         let max_spec = self.config.max_spec.into();
         // One zero of it is enough.
-        let is_there = |step: &Step| matches!(step, Step::Synchronise { start, .. } if start + 10 >= oldest);
+        let is_there = |logged: &Logged| matches!(logged, Logged::Step(Step::Synchronise { start, .. }) if start + 10 >= oldest);
         let recent = std::mem::take(&mut self.recent);
-        for (step, _) in recent.into_iter().skip_while(|(step, _)| oldest > 0 && !is_there(step)) {
-            self.account.accept(step, max_spec);
+        for (logged, _) in recent.into_iter().skip_while(|(logged, _)| oldest > 0 && !is_there(logged)) {
+            self.account.take(&logged, max_spec);
         }
     }
 
@@ -494,16 +500,16 @@ impl Unit {
         self.accepted = self.packer.out.len();
         self.counts.bytes += new;
         let max_spec = self.config.max_spec.into();
-        for (step, end) in self.packer.take_log() {
+        for (logged, end) in self.packer.take_log() {
             match self.buffer {
-                None => self.account.accept(step, max_spec),
+                None => self.account.take(&logged, max_spec),
                 Some(BufferConfig { mode: Mode::Fill, bytes }) => {
                     if end <= bytes {
-                        self.account.accept(step, max_spec);
+                        self.account.take(&logged, max_spec);
                     }
                 }
                 Some(BufferConfig { bytes, .. }) => {
-                    self.recent.push_back((step, end));
+                    self.recent.push_back((logged, end));
                     while self.recent.front().is_some_and(|(_, old)| old + bytes < end) {
                         self.recent.pop_front();
                     }

@@ -8,6 +8,10 @@ use trackway_image::{Error, Image, Memory, Space};
 
 use crate::wire::context::ContextState;
 
+/// TSB CSYNC and TCOMMIT.
+pub(super) const TSB_CSYNC: u32 = 0xd503_225f;
+pub(super) const TCOMMIT: u32 = 0xd503_307f;
+
 /// Halfwords of a page.
 const PAGE: usize = 2048;
 
@@ -17,7 +21,11 @@ type Page = Box<[(u32, u8); PAGE]>;
 /// Executed code by memory space and address.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    pages: BTreeMap<(u8, u64), Page>,
+    /// Indexes into `pages`.
+    places: BTreeMap<(u8, u64), usize>,
+    pages: Vec<Page>,
+    /// The last place: instructions mostly stay on a page.
+    last: Option<((u8, u64), usize)>,
 }
 
 /// The memory space that a context sees, as a number: EL0 and EL1, EL2, EL3 of a security state.
@@ -28,18 +36,34 @@ pub(super) fn space_of(context: &ContextState) -> u8 {
 impl Code {
     /// An instruction was executed; false if another one was at its place before.
     pub(super) fn execute(&mut self, space: u8, pc: u64, encoding: u32, length: u8) -> bool {
-        let page = self.pages.entry((space, pc >> 12)).or_insert_with(|| Box::new([(0, 0); PAGE]));
-        let place = &mut page[(pc as usize & 0xfff) / 2];
+        let key = (space, pc >> 12);
+        let index = match self.last {
+            Some((last, index)) if last == key => index,
+            _ => self.turn(key),
+        };
+        let place = &mut self.pages[index][(pc as usize & 0xfff) / 2];
         if place.1 == 0 {
             *place = (encoding, length);
         }
         *place == (encoding, length)
     }
 
+    /// Goes to another page.
+    #[cold]
+    fn turn(&mut self, key: (u8, u64)) -> usize {
+        let next = self.pages.len();
+        let index = *self.places.entry(key).or_insert(next);
+        if index == next {
+            self.pages.push(Box::new([(0, 0); PAGE]));
+        }
+        self.last = Some((key, index));
+        index
+    }
+
     /// Instructions in the order of their spaces and addresses.
     fn instructions(&self) -> impl Iterator<Item = (u8, u64, (u32, u8))> + '_ {
-        self.pages.iter().flat_map(|(&(space, page), code)| {
-            let known = code.iter().enumerate().filter(|(_, instruction)| instruction.1 > 0);
+        self.places.iter().flat_map(|(&(space, page), &index)| {
+            let known = self.pages[index].iter().enumerate().filter(|(_, instruction)| instruction.1 > 0);
             known.map(move |(n, &instruction)| (space, (page << 12) | (2 * n as u64), instruction))
         })
     }

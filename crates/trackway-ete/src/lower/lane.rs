@@ -6,17 +6,14 @@ use trackway_core::*;
 use trackway_image::{Image, Memory};
 use trackway_isa::Control;
 
-use super::code::{Code, space_of};
+use super::code::{Code, TCOMMIT, TSB_CSYNC, space_of};
+use super::stretch::{Stretch, Stretches};
 use crate::config::ID;
 use crate::encode::{Instruction, Known, KnownTrap, Registers, Unit};
 use crate::profile::Profile;
 use crate::transport::output::WrittenSource;
 use crate::wire::context::ContextState;
 use crate::wire::exception_type;
-
-/// TSB CSYNC and TCOMMIT.
-const TSB_CSYNC: u32 = 0xd503_225f;
-const TCOMMIT: u32 = 0xd503_307f;
 
 /// The facts of a context.
 const CONTEXT: [Fact; 6] =
@@ -73,6 +70,9 @@ pub(super) struct Lane {
     /// The unit traces every address, so that tracing is active wherever there are events.
     is_active: bool,
     code: Code,
+    /// The memory space of the context.
+    space: u8,
+    pub(super) stretches: Stretches,
 }
 
 impl Lane {
@@ -99,7 +99,11 @@ impl Lane {
             timestamp: None,
             is_active,
             code: Code::default(),
+            space: 0,
+            stretches: Stretches::default(),
         };
+        lane.space = space_of(&lane.state());
+        lane.stretches.enter(&lane.memory);
         lane.unit.assume(true, true);
         lane.activate();
         lane
@@ -156,38 +160,76 @@ impl Lane {
         self.one((pc, encoding, length), step.taken, known);
     }
 
-    /// A run, instruction by instruction.
+    /// A run: at once if it was executed before and nothing but its last instruction matters, else one by one.
     fn run(&mut self, run: &Run) {
         self.isa = run.isa;
-        let mut pc = run.start;
-        for n in 0..run.count {
+        let (mut done, mut pc) = (0, run.start);
+        if self.unit.is_plain()
+            && let Some(stretch) = self.stretches.find(run, self.space)
+        {
+            self.settle(Some(pc));
+            self.call = None;
+            let last = stretch.last(run);
+            if stretch.is_branch(run) && self.unit.block(run.start, run.count, &last) {
+                return self.expect(&last);
+            }
+            if run.count > 1 {
+                let first = stretch.first(run);
+                self.execute(first);
+                (done, pc) = (1, first.end());
+            }
+            if done + 1 >= run.count || self.unit.continue_block(run.count - done - 1) {
+                self.attempts += u64::from(run.attempted);
+                return self.retire(last, stretch.encoding, run.taken);
+            }
+        }
+        let mut whole = Stretch::new(run).filter(|_| done == 0);
+        for n in done..run.count {
             let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { return self.interrupt() };
             let last = n + 1 == run.count;
             let taken = if last { run.taken } else { Some(false) };
             // The source has none of these for a run.
             let known = Known { attempted: last && run.attempted, ..Known::default() };
-            self.one((pc, encoding, length), taken, known);
+            let instruction = self.one((pc, encoding, length), taken, known);
+            whole = whole
+                .zip(instruction)
+                .and_then(|(whole, instruction)| whole.with(instruction, encoding, last));
             pc = pc.wrapping_add(length.into());
+        }
+        if let Some(stretch) = whole {
+            self.stretches.keep(run, self.space, stretch);
         }
     }
 
-    /// One instruction: address, encoding and length.
-    fn one(&mut self, (pc, encoding, length): (u64, u32, u8), taken: Option<bool>, known: Known) {
+    /// One instruction: address, encoding and length; `None` if the flow breaks there.
+    fn one(
+        &mut self,
+        (pc, encoding, length): (u64, u32, u8),
+        taken: Option<bool>,
+        known: Known,
+    ) -> Option<Instruction> {
         self.attempts += u64::from(known.attempted);
         self.settle(Some(pc));
-        if !self.code.execute(space_of(&self.state()), pc, encoding, length) {
+        if !self.code.execute(self.space, pc, encoding, length) {
             // A snapshot has one instruction for each place.
-            return self.interrupt();
+            self.interrupt();
+            return None;
         }
-        let mut instruction = Instruction { known, ..Instruction::new(self.isa, pc, encoding, true) };
+        let instruction = Instruction { known, ..Instruction::new(self.isa, pc, encoding, true) };
+        self.retire(instruction, encoding, taken);
+        Some(instruction)
+    }
+
+    /// Executes an instruction, or has it wait for its outcome.
+    fn retire(&mut self, mut instruction: Instruction, encoding: u32, taken: Option<bool>) {
         let flow = instruction.flow;
         self.call = None;
         if flow.control == Control::SystemCall {
             self.call = Some(instruction.end());
-        } else if known.attempted || !flow.retires() {
+        } else if instruction.known.attempted || !flow.retires() {
             // Its exception has its address, but a decoder does not show it.
-            self.attempted = Some(pc);
-            self.expected = Expected::At(pc);
+            self.attempted = Some(instruction.address);
+            self.expected = Expected::At(instruction.address);
             return;
         }
         // An instruction in an IT block is conditional without a sign of it in its encoding.
@@ -217,6 +259,11 @@ impl Lane {
 
     fn execute(&mut self, instruction: Instruction) {
         self.unit.instruction(&instruction);
+        self.expect(&instruction);
+    }
+
+    /// The next instruction after one that was executed.
+    fn expect(&mut self, instruction: &Instruction) {
         let flow = &instruction.flow;
         self.expected = match flow.target {
             _ if !(instruction.taken && flow.control.is_transfer()) => Expected::At(instruction.end()),
@@ -231,7 +278,21 @@ impl Lane {
     }
 
     /// Resolves the last branch with the address of the next instruction, and breaks the flow if that is not expected.
+    #[inline]
     fn settle(&mut self, next: Option<u64>) {
+        if self.pending.is_some() {
+            self.resolve(next);
+        }
+        if let (Some(next), Expected::At(expected)) = (next, self.expected)
+            && next != expected
+        {
+            self.break_flow(expected);
+        }
+        self.attempted = None;
+    }
+
+    /// Executes the branch that waits for its outcome.
+    fn resolve(&mut self, next: Option<u64>) {
         if let Some(mut instruction) = self.pending.take() {
             let end = instruction.end();
             let certain = !instruction.flow.conditional && self.isa != Isa::T32;
@@ -243,12 +304,6 @@ impl Lane {
                 self.apply(event);
             }
         }
-        if let (Some(next), Expected::At(expected)) = (next, self.expected)
-            && next != expected
-        {
-            self.break_flow(expected);
-        }
-        self.attempted = None;
     }
 
     /// Execution does not continue at the address that was expected.
@@ -343,7 +398,8 @@ impl Lane {
         if let Some(isa) = change.isa.filter(|isa| matches!(isa, Isa::A64 | Isa::A32 | Isa::T32)) {
             self.isa = isa;
         }
-        self.memory = self.image.memory(&self.context);
+        (self.memory, self.space) = (self.image.memory(&self.context), space_of(&self.state()));
+        self.stretches.enter(&self.memory);
         let Context { privilege, security, .. } = self.context;
         self.between(Deferred::Context(self.state(), privilege.is_none(), security.is_none()));
     }

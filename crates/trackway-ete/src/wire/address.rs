@@ -148,7 +148,7 @@ impl Address {
 
     /// Reads the payload after a Target Address header.
     #[inline(always)]
-    pub(super) fn read_target(first: u8, bytes: &mut Bytes<'_>) -> Field<Self> {
+    pub(crate) fn read_target(first: u8, bytes: &mut Bytes<'_>) -> Field<Self> {
         Self::read(first & 0xf, bytes)
     }
 
@@ -254,10 +254,10 @@ impl History {
         self.0 = [entry, self.0[0], self.0[1]];
     }
 
-    /// The full address of `address`, which becomes the newest entry.
+    /// The full address of `address`.
     #[inline]
-    pub(crate) fn apply(&mut self, address: &Address) -> Entry {
-        let entry = match address.form {
+    pub(crate) fn find(&self, address: &Address) -> Entry {
+        match address.form {
             AddressForm::Exact(n) => self.0[usize::from(n.min(2))],
             form => Entry {
                 address: self.0[0].address & !form.sent() | address.bits,
@@ -266,7 +266,13 @@ impl History {
                     None => SubIsa::Is0,
                 },
             },
-        };
+        }
+    }
+
+    /// The full address of `address`, which becomes the newest entry.
+    #[inline]
+    pub(crate) fn apply(&mut self, address: &Address) -> Entry {
+        let entry = self.find(address);
         self.add(entry);
         entry
     }

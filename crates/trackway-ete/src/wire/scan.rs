@@ -3,7 +3,7 @@
 
 use trackway_core::{Error, ErrorKind};
 
-use super::header::{Kind, error_at, extension};
+use super::header::{error_at, extension};
 use super::packet::Packet;
 use super::read::Reader;
 
@@ -13,7 +13,7 @@ pub(crate) const SYNC_LEN: usize = MIN_ZEROS + 1;
 const MIN_ZEROS: usize = extension::MIN_ZEROS as usize;
 
 /// More bytes than any packet takes other than an Alignment Sync.
-const LONGEST: usize = 80;
+pub(crate) const LONGEST: usize = 80;
 
 /// Finds the first Alignment Sync that ends in `bytes[from..]` (its zeros may begin before) and returns its end.
 ///
@@ -81,9 +81,9 @@ pub(crate) trait Window {
 
 /// Takes the packets of a [`Walk`].
 pub(crate) trait Visit {
-    /// Atom packets from the first of `bytes` on, which is one, and at `offset`; other packets may follow. Returns the
-    /// number of those taken: 0 to have the first as a packet like any other.
-    fn atoms(&mut self, bytes: &[u8], offset: u64) -> usize;
+    /// Takes usual packets of `bytes` from `at` on, and returns the place after them: `at` to have the first as a packet
+    /// like any other. `bytes` are those of the window up to where packets end.
+    fn usual<W: Window>(&mut self, window: &W, bytes: &[u8], at: usize, cursor: &mut usize) -> usize;
     /// Any other packet, of `length` bytes.
     fn packet(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error>;
     /// True to stop before the packet at `at`, which is not an atom packet.
@@ -195,21 +195,15 @@ impl Walk {
         let mut at = *place;
         let stop = loop {
             let Some(&first) = bytes.get(at) else { break None };
-            let (offset, straight) = window.straight(at, cursor);
-            let atoms = if first >= Kind::Atom.header() {
-                let rest = &bytes[at..];
-                visit.atoms(&rest[..straight.min(rest.len())], offset)
-            } else {
-                0
-            };
-            at += atoms;
-            if atoms == 0 {
+            let next = visit.usual(window, bytes, at, cursor);
+            if next == at {
                 if visit.stops_before(at) {
                     break Some(Stop::Visitor);
                 }
                 if more == More::Bytes && bytes.len() - at < LONGEST {
                     break Some(Stop::Incomplete);
                 }
+                let offset = window.offset(at, cursor);
                 // Matched by reference: copying a `Packet` costs more than reading it.
                 let read = self.reader.read(&bytes[at..], offset);
                 match &read {
@@ -221,6 +215,8 @@ impl Walk {
                     }
                     Err(error) => break incomplete(error, &bytes[at..], more),
                 }
+            } else {
+                at = next;
             }
             if visit.stops_after() {
                 break Some(Stop::Visitor);

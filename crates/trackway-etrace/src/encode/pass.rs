@@ -78,6 +78,9 @@ impl Encoder {
             self.report_start();
             reported = true;
         }
+        if reported && notify {
+            self.tally.miss_notify();
+        }
         let notify = self.reserve_data() || notify;
         self.send_data(self.row.data_end);
         if self.lost {

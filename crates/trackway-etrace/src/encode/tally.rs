@@ -121,6 +121,8 @@ pub(crate) struct Tally {
     time: Option<u64>,
     /// Marks by [kind](OwnMark): those of the events, and those that a decoder finds.
     pub(crate) marks: [(u64, u64); 3],
+    /// Marks of the events at instructions that a synchronisation packet reports, which has no `notify`.
+    missed_notify: u64,
     /// Context ids of the last changes in the events, with their kind.
     pub(super) changes: VecDeque<(u64, Option<u8>)>,
     /// Facts in the events, as far as they can be found.
@@ -190,6 +192,11 @@ impl Tally {
         self.marks[mark as usize].1 += 1;
     }
 
+    /// A mark of the events that its instruction's packet cannot express; one found elsewhere is another.
+    pub(super) fn miss_notify(&mut self) {
+        self.missed_notify += 1;
+    }
+
     /// A context change of the events.
     pub(crate) fn take_change(&mut self, context: &trackway_core::Context) {
         if let Some(id) = context.context_id {
@@ -202,9 +209,11 @@ impl Tally {
     pub(crate) fn settle(&mut self, account: &mut Account) {
         // Other marks than those of its own do not come back.
         self.taken[Fact::Marks] = self.marks.iter().map(|(taken, _)| taken).sum();
-        for (taken, found) in self.marks {
-            self.kept[Fact::Marks] += taken.min(found);
-            self.invented[Fact::Marks] += found.saturating_sub(taken);
+        for (n, (taken, found)) in self.marks.into_iter().enumerate() {
+            let missed = if n == OwnMark::Notify as usize { self.missed_notify } else { 0 };
+            let kept = taken.saturating_sub(missed).min(found);
+            self.kept[Fact::Marks] += kept;
+            self.invented[Fact::Marks] += found - kept;
         }
         let kept = |fact| {
             let attempts =

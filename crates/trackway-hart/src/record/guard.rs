@@ -4,8 +4,6 @@
 //! instructions again. The state to compare with is taken at growing distances, so that a loop of any length is found
 //! within a few of its rounds, and programs that make progress cost next to nothing.
 
-use std::collections::BTreeMap;
-
 use crate::csr;
 use crate::effects::{AccessKind, Effects};
 use crate::machine::RAM_BASE;
@@ -18,21 +16,43 @@ const PATIENCE: u64 = 64;
 const STORES: usize = 16;
 
 /// Looks for a state that comes again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Guard {
     /// Steps since something came from outside.
     quiet: u64,
-    /// A state of then, and the number of its step.
-    kept: Option<(Box<State>, u64)>,
+    /// Steps after which a state is kept.
+    due: u64,
+    /// The state that was kept last.
+    kept: Option<Box<State>>,
+    /// Its pc; odd if there is none.
+    pc: u64,
     /// Stores since that state, and in the round before: address and size, and the value.
-    stores: BTreeMap<(u64, u8), u64>,
-    before: Option<BTreeMap<(u64, u8), u64>>,
+    stores: Vec<((u64, u8), u64)>,
+    before: Option<Vec<((u64, u8), u64)>>,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Guard { quiet: 0, due: PATIENCE, kept: None, pc: u64::MAX, stores: Vec::new(), before: None }
+    }
 }
 
 impl Guard {
     /// Takes in a step; true once the program repeats itself.
-    #[inline]
+    #[inline(always)]
     pub(super) fn repeats(&mut self, effects: &Effects, target: &Target, is_outside: bool) -> bool {
+        // Most steps are only counted.
+        if effects.memory.is_empty() & effects.csr_read.is_none() & !is_outside
+            && self.quiet + 1 < self.due
+            && target.hart().state().pc != self.pc
+        {
+            self.quiet += 1;
+            return false;
+        }
+        self.look(effects, target, is_outside)
+    }
+
+    fn look(&mut self, effects: &Effects, target: &Target, is_outside: bool) -> bool {
         if is_outside || !self.is_closed(effects, target) {
             if self.quiet > 0 {
                 *self = Guard::default();
@@ -41,21 +61,22 @@ impl Guard {
         }
         self.quiet += 1;
         let state = target.hart().state();
-        match &self.kept {
-            Some((kept, _)) if kept.pc == state.pc && **kept == still(state) => self.round(target),
-            Some((_, at)) if self.quiet < 2 * at => false,
-            None if self.quiet < PATIENCE => false,
-            _ => {
-                self.kept = Some((Box::new(still(state)), self.quiet));
-                (self.stores, self.before) = (BTreeMap::new(), None);
-                false
-            }
+        let is_again = |kept: &State| kept.pc == state.pc && kept.x == state.x && *kept == still(state);
+        if self.kept.as_deref().is_some_and(is_again) {
+            return self.round(target);
         }
+        if self.quiet >= self.due {
+            (self.kept, self.pc, self.due) = (Some(Box::new(still(state))), state.pc, 2 * self.quiet);
+            self.before = None;
+            self.stores.clear();
+        }
+        false
     }
 
     /// The state is as it was: so is memory, if the stores of the last two rounds are the same.
     fn round(&mut self, target: &Target) -> bool {
-        let stores = std::mem::take(&mut self.stores);
+        let mut stores = std::mem::take(&mut self.stores);
+        stores.sort_unstable();
         let same = stores.is_empty() || self.before.as_ref() == Some(&stores);
         self.before = Some(stores);
         let awaits = match target {
@@ -78,7 +99,11 @@ impl Guard {
                 AccessKind::Amo => access.stored,
             };
             if self.kept.is_some() {
-                self.stores.insert((access.physical, access.size), value);
+                let place = (access.physical, access.size);
+                match self.stores.iter_mut().find(|(stored, _)| *stored == place) {
+                    Some((_, stored)) => *stored = value,
+                    None => self.stores.push((place, value)),
+                }
             }
         }
         let counts =

@@ -6,7 +6,7 @@ use trackway_core::{RegAccess, RegRole, Value};
 use crate::scan::Scan;
 
 /// Trap vectors and where in the log each was first written: an instruction there begins a handler from then on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Handlers(Vec<(u64, u64)>);
 
 /// Most vectors that are kept.

@@ -21,10 +21,15 @@ pub(crate) fn isa_of(xlen: Option<u32>, section: &str) -> Result<Option<Isa>> {
     }
 }
 
-/// The sources to decode: all of them, or the one of that name.
+/// The sources to decode: all of them, or the one of that name; of `core 1` the number is enough.
 pub(crate) fn pick<T: Clone>(all: &[T], source: Option<&str>, name: impl Fn(&T) -> String) -> Result<Vec<T>> {
     let Some(wanted) = source else { return Ok(all.to_vec()) };
-    let found: Vec<T> = all.iter().filter(|one| name(one).eq_ignore_ascii_case(wanted)).cloned().collect();
+    let is_it = |one: &&T| {
+        let name = name(one);
+        let short = name.rsplit_once(' ').map_or(&*name, |(_, number)| number);
+        [&name, short].iter().any(|name| name.eq_ignore_ascii_case(wanted))
+    };
+    let found: Vec<T> = all.iter().filter(is_it).cloned().collect();
     if found.is_empty() {
         let names: Vec<String> = all.iter().map(name).collect();
         return Err(Error::Config(format!("--source {wanted}: there are {}", names.join(", "))));

@@ -32,6 +32,7 @@ pub(crate) struct RiscvDv {
     isa: Isa,
     columns: Arc<Columns>,
     handlers: Handlers,
+    survey: Option<Vec<u8>>,
 }
 
 const KINDS: &[&str] = &["row", "header", "blank"];
@@ -45,6 +46,7 @@ impl Log for RiscvDv {
     const RULES: &'static [&'static Rule] = rules::RULES;
     const SYNTAX: &'static Rule = &rules::ROW;
     const KINDS: &'static [&'static str] = KINDS;
+    const SURVEYS: bool = true;
     const OMITS: Omits = Omits { memory: true, implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
@@ -72,13 +74,17 @@ impl Log for RiscvDv {
             _ => Isa::Rv64,
         };
         let isa = isa_of(section.xlen, "riscv-dv")?.unwrap_or(shown);
-        let mut handlers = Handlers::default();
-        start.stretches(|offset, bytes| handlers.of_text(offset, bytes, b"tvec:"));
-        Ok(RiscvDv { isa, columns: Arc::new(columns), handlers })
+        let (handlers, survey) =
+            start.survey(Handlers::default(), |found, offset, bytes| found.of_text(offset, bytes, b"tvec:"));
+        Ok(RiscvDv { isa, columns: Arc::new(columns), handlers, survey })
     }
 
     fn meta(&self) -> Meta {
         Meta::new(Self::ID, self.isa)
+    }
+
+    fn survey(&self) -> Option<Vec<u8>> {
+        self.survey.clone()
     }
 
     fn lift(&self, _: usize) -> Lifting {

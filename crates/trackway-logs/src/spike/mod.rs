@@ -47,10 +47,11 @@ pub(crate) struct Spike {
     announced: bool,
     handlers: Handlers,
     flen: Option<u32>,
+    survey: Option<Vec<u8>>,
 }
 
 /// Properties of a log that its lines show.
-#[derive(Default)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Look {
     harts: Vec<u32>,
     announced: bool,
@@ -111,6 +112,7 @@ impl Log for Spike {
     const SYNTAX: &'static Rule = &rules::LINE;
     const KINDS: &'static [&'static str] = &["commit", "text", "exception", "tval", "symbol", "blank"];
     const WRITTEN: bool = true;
+    const SURVEYS: bool = true;
     const OMITS: Omits = Omits { implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
@@ -126,8 +128,8 @@ impl Log for Spike {
         let section: Section = start.settings.of_format(start.format)?;
         let mut look = Look::default();
         of_head(start.head).take(4096).for_each(|line| look.line(line));
-        let mut handlers = Handlers::default();
-        start.stretches(|offset, bytes| {
+        let found = (look, Handlers::default());
+        let ((mut look, handlers), survey) = start.survey(found, |(look, handlers), offset, bytes| {
             look.all(bytes);
             handlers.of_text(offset, bytes, b"tvec 0x");
         });
@@ -136,7 +138,8 @@ impl Log for Spike {
         let isa = isa_of(section.xlen, "spike")?.unwrap_or(shown);
         let harts = pick(&look.harts, start.source, |hart| format!("core {hart}"))?;
         let flen = Some(4 * u32::from(look.float)).filter(|flen| *flen > 0);
-        Ok(Spike { isa, harts, known: look.harts.into(), announced: look.announced, handlers, flen })
+        let (known, announced) = (look.harts.into(), look.announced);
+        Ok(Spike { isa, harts, known, announced, handlers, flen, survey })
     }
 
     fn meta(&self) -> Meta {
@@ -146,6 +149,10 @@ impl Log for Spike {
         let notes = flen.into_iter().collect();
         let level = if self.announced { "commits and instructions" } else { "commits" };
         Meta { sources, notes, level: Some(level.to_string()), ..Meta::new(Self::ID, self.isa) }
+    }
+
+    fn survey(&self) -> Option<Vec<u8>> {
+        self.survey.clone()
     }
 
     fn lift(&self, source: usize) -> Lifting {

@@ -23,6 +23,8 @@ pub(super) struct Survey {
     pub(super) first: Option<(Isa, Mode)>,
     pub(super) unit: u8,
     pub(super) header: String,
+    /// The names of cores, packed.
+    pub(super) cores_survey: Option<Vec<u8>>,
 }
 
 /// Looks at the first lines, and at the core of every line where they name cores.
@@ -53,7 +55,8 @@ pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
         _ => Dialect::FastModels,
     };
     if named {
-        start.stretches(|_, bytes| find_cores(bytes, &mut found.cores));
+        (found.cores, found.cores_survey) =
+            start.survey(Vec::new(), |cores, _, bytes| find_cores(bytes, cores));
     }
     found
 }

@@ -95,6 +95,7 @@ pub(crate) struct Tarmac {
     unit: u8,
     /// The header line, if there is one.
     header: String,
+    survey: Option<Vec<u8>>,
 }
 
 impl Log for Tarmac {
@@ -106,6 +107,7 @@ impl Log for Tarmac {
     const RULES: &'static [&'static Rule] = RULES;
     const SYNTAX: &'static Rule = &SYNTAX;
     const KINDS: &'static [&'static str] = parsed::KINDS;
+    const SURVEYS: bool = true;
 
     type Lift = Lifter;
     type Check = Checker;
@@ -152,7 +154,8 @@ impl Log for Tarmac {
         }
         let dialect = section.dialect.unwrap_or(found.dialect);
         let first = found.first.unwrap_or((isa.unwrap_or(Isa::A64), Mode::default()));
-        Ok(Tarmac { dialect, isa, first, cores, unit: found.unit, header: found.header })
+        let (unit, header, survey) = (found.unit, found.header, found.cores_survey);
+        Ok(Tarmac { dialect, isa, first, cores, unit, header, survey })
     }
 
     fn meta(&self) -> Meta {
@@ -170,6 +173,10 @@ impl Log for Tarmac {
             notes: vec![("time unit".into(), unit)],
             ..Meta::new(ID, self.first.0)
         }
+    }
+
+    fn survey(&self) -> Option<Vec<u8>> {
+        self.survey.clone()
     }
 
     fn lift(&self, source: usize) -> Lifter {

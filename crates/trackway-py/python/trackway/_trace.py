@@ -406,8 +406,13 @@ class Trace:
         start: Position = None,
         stop: Position = None,
         integers: Integers = "unsigned",
+        shape: str | None = None,
+        parts: int | None = None,
     ) -> dict[str, Any]:
         """Writes tables as ``OUT.parquet``, ``OUT.arrow``, ``OUT.csv``, ``OUT.jsonl`` or ``DIR/``.
+
+        ``shape`` overrides the name; ``"champsim"`` and ``"champsim-cloudsuite"`` write a trace for that simulator, and
+        return its ``ledger``. ``parts`` are those of each table in a folder.
 
         >>> import tempfile
         >>> trace = trackway.open("testdata/stf/sort/trace.stf")
@@ -421,6 +426,7 @@ class Trace:
             words += [f"--{name}", ",".join(_list(value))] if value else []
         words += _words("from", start if start is None else str(start))
         words += _words("to", stop if stop is None else str(stop))
+        words += [*_words("as", shape), *_words("parts", parts)]
         return ask("export", self.path, os.fspath(output), *self._options, *words)
 
     # Work items

@@ -15,6 +15,7 @@ use crate::values::{MODE_CHANGE, REG_PC, access, features, reg_class, reg_role};
 
 impl Checker<'_> {
     pub(super) fn body_record(&mut self, record: &Record<'_>) {
+        self.is_clear = false;
         self.order(record);
         if let Some(words) =
             self.group.bus_words.take_if(|_| !matches!(record, Record::BusMasterContent { .. }))
@@ -244,6 +245,18 @@ impl Checker<'_> {
         }
     }
 
+    /// Takes an instruction that is alone in its group and breaks no rule; false if that is not sure.
+    #[inline(always)]
+    pub(super) fn usual_instruction(&mut self, opcode: u32, width: u8) -> bool {
+        if !self.is_clear || (opcode & 3 == 3) != (width == 4) || !self.encoded(opcode).usual {
+            return false;
+        }
+        self.pc = self.pc.map(|pc| pc.wrapping_add(width.into()));
+        self.explained = false;
+        self.markers += 1;
+        true
+    }
+
     fn instruction(&mut self, opcode: u32, width: u8) {
         let encoded = self.encoded(opcode);
         let is_return = encoded.control == Control::TrapReturn;
@@ -281,6 +294,7 @@ impl Checker<'_> {
         self.pc = self.group.event_target.or(self.group.target).or(next);
         let accesses = std::mem::take(&mut self.group.accesses);
         self.group = Group { accesses, ..Group::default() };
+        self.is_clear = self.shortcuts && self.no_target.is_none() && !self.returned;
         self.markers += 1;
     }
 }

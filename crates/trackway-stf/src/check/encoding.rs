@@ -31,6 +31,8 @@ pub(super) struct Encoded {
     memory: Option<Memory>,
     /// Any access is allowed.
     any_allowed: bool,
+    /// Alone in its group it breaks no rule, if its record has its width.
+    pub(super) usual: bool,
 }
 
 impl Encoded {
@@ -38,10 +40,13 @@ impl Encoded {
         let is_riscv = matches!(isa, Isa::Rv32 | Isa::Rv64);
         let op = if is_riscv { riscv::decode(isa, opcode).map(|inst| inst.op) } else { None };
         let class = op.map(Op::class);
+        let (control, memory) = (flow(isa, 0, opcode).control, class.and_then(Class::memory));
+        let continues = matches!(control, Control::Sequential | Control::Branch);
         Encoded {
-            control: flow(isa, 0, opcode).control,
+            control,
             class,
-            memory: class.and_then(Class::memory),
+            memory,
+            usual: continues && memory.is_none() && class.is_some_and(|class| !is_vector(class)),
             // Cache operations may have the block that they act on.
             any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
         }
@@ -49,6 +54,7 @@ impl Encoded {
 }
 
 impl Checker<'_> {
+    #[inline(always)]
     pub(super) fn encoded(&mut self, opcode: u32) -> Encoded {
         let isa = self.isa;
         *self.encodings.get(u64::from(opcode) | (isa as u64) << 32, || Encoded::new(isa, opcode))

@@ -4,26 +4,29 @@ use trackway_core::*;
 
 use super::Lower;
 use crate::fields::{Entries, Register};
-use crate::record::Record;
+use crate::record::{Record, descriptor};
 use crate::values::{REG_PC, access, features, reg_class, reg_role};
 
 impl Lower {
     #[inline(always)]
     pub(super) fn register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
-        let (role, class) = (role(access.role), class(access.reg.class));
+        let meta = META[access.role as usize][access.reg.class as usize];
         let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
             return self.rare_register(access, batch, out);
         };
-        if role == NONE || class == NONE || class == reg_class::VECTOR {
+        if meta == NONE {
             return self.rare_register(access, batch, out);
         }
-        self.write_register(access.reg, role, &word.to_le_bytes(), out);
+        self.features |= declared(meta >> 4);
+        let number = if access.reg.class == RegClass::Pc { REG_PC } else { access.reg.number };
+        let ([low, high], [a, b, c, d, e, f, g, h]) = (number.to_le_bytes(), word.to_le_bytes());
+        // One copy of constant length.
+        out.extend_from_slice(&[descriptor::INST_REG, low, high, meta, a, b, c, d, e, f, g, h]);
     }
 
     #[inline]
     fn write_register(&mut self, reg: Reg, role: u8, content: &[u8], out: &mut Vec<u8>) {
-        self.features |=
-            if role == reg_role::STATE { features::REGISTER_STATE } else { features::OPERAND_VALUE };
+        self.features |= declared(role);
         let number = if reg.class == RegClass::Pc { REG_PC } else { reg.number };
         let register = Register { number, meta: role << 4 | class(reg.class), content };
         Record::InstReg { register }.write(out, &self.layout);
@@ -58,6 +61,23 @@ impl Lower {
         let mut content = vec![0; 8 * usize::from(words)];
         content.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(content)
+    }
+
+    /// Writes the only access of a step, if it is one of at most 8 bytes that is read back as it is.
+    #[inline(always)]
+    pub(super) fn usual_access(access: &MemAccess, out: &mut Vec<u8>) -> bool {
+        let (Value::Word(data), true) = (access.data, is_plain(access)) else { return false };
+        let kind = if access.kind == MemKind::Read { access::READ } else { access::WRITE };
+        let mut record = [0; 23];
+        record[0] = descriptor::INST_MEM_ACCESS;
+        record[1..9].copy_from_slice(&access.address.to_le_bytes());
+        record[9..11].copy_from_slice(&(access.size as u16).to_le_bytes());
+        record[11..13].copy_from_slice(&attributes(access).to_le_bytes());
+        record[13] = kind;
+        record[14] = descriptor::INST_MEM_CONTENT;
+        record[15..].copy_from_slice(&data.to_le_bytes());
+        out.extend_from_slice(&record);
+        true
     }
 
     /// Writes the memory accesses of a step.
@@ -304,6 +324,33 @@ const fn fact(role: RegRole) -> Fact {
 
 /// Marks a class or role that STF has no number for.
 const NONE: u8 = 0;
+
+/// Class and role of a register record by role and class of the event; `NONE` for those that are rare.
+const META: [[u8; 6]; 4] = {
+    let mut meta = [[NONE; 6]; 4];
+    let (mut r, mut c) = (0, 0);
+    while r < meta.len() {
+        while c < meta[r].len() {
+            let (role, class) = (role(ROLES[r]), class(CLASSES[c]));
+            assert!(ROLES[r] as usize == r && CLASSES[c] as usize == c);
+            if role != NONE && class != NONE && class != reg_class::VECTOR {
+                meta[r][c] = role << 4 | class;
+            }
+            c += 1;
+        }
+        (r, c) = (r + 1, 0);
+    }
+    meta
+};
+const ROLES: [RegRole; 4] = [RegRole::Source, RegRole::Destination, RegRole::State, RegRole::Ready];
+const CLASSES: [RegClass; 6] =
+    [RegClass::Int, RegClass::Float, RegClass::Vector, RegClass::Csr, RegClass::Pc, RegClass::Other];
+
+/// The feature that a register record of this role needs.
+#[inline(always)]
+const fn declared(role: u8) -> u64 {
+    if role == reg_role::STATE { features::REGISTER_STATE } else { features::OPERAND_VALUE }
+}
 
 const fn role(role: RegRole) -> u8 {
     match role {

@@ -7,7 +7,7 @@ use trackway_core::*;
 use trackway_isa::Control;
 
 use super::{Coming, EARLY, Lower, read_outcome};
-use crate::record::{Record, descriptor};
+use crate::record::descriptor;
 
 impl Lower {
     /// Writes usual steps at the start of `events`; returns their number.
@@ -47,13 +47,16 @@ impl Lower {
                 break;
             }
             if let Some(pc) = target {
-                Record::InstPcTarget { pc }.write(&mut out, &self.layout);
+                let [a, b, c, d, e, f, g, h] = pc.to_le_bytes();
+                out.extend_from_slice(&[descriptor::INST_PC_TARGET, a, b, c, d, e, f, g, h]);
             }
             for access in batch.regs_of(step.accesses) {
                 self.register(access, batch, &mut out);
             }
-            if step.accesses.mem_len > 0 {
-                self.memory(step.accesses, batch, &mut out);
+            match batch.mem_of(step.accesses) {
+                [] => {}
+                [access] if Self::usual_access(access, &mut out) => {}
+                _ => self.memory(step.accesses, batch, &mut out),
             }
             // One copy of constant length each.
             let [a, b, c, d] = step.encoding.to_le_bytes();

@@ -25,6 +25,8 @@ pub(crate) struct Lifter {
     pub(crate) pc: Option<u64>,
     /// Recently decoded instructions.
     decoded: Recent<u32, Option<Inst>, 1024>,
+    /// The effect on the flow of those that have one.
+    controls: Recent<u32, Control, 1024>,
 }
 
 const ECALL: u32 = 0x73;
@@ -42,6 +44,19 @@ impl Lifter {
             registers: Registers::new(widths),
             pc: config.reset_pc,
             decoded: Recent::default(),
+            controls: Recent::default(),
+        }
+    }
+
+    /// The effect of an instruction on the flow.
+    #[inline(always)]
+    pub(super) fn control(&mut self, encoding: u32) -> Control {
+        if riscv::is_plain(encoding) {
+            Control::Sequential
+        } else if riscv::is_branch(encoding) {
+            Control::Branch
+        } else {
+            *self.controls.get(encoding, || flow(self.isa, 0, encoding).control)
         }
     }
 
@@ -305,7 +320,8 @@ impl Lifter {
     }
 
     /// An address in the width of XLEN.
-    fn narrow(&self, address: u64) -> u64 {
+    #[inline(always)]
+    pub(super) fn narrow(&self, address: u64) -> u64 {
         if self.xlen == 4 { address & 0xffff_ffff } else { address }
     }
 }

@@ -96,7 +96,8 @@ impl<W: Write> Lower<W> {
         self.tally.facts.missing[Fact::RegisterWrites] += unwritten;
 
         self.records.clear();
-        self.records.extend([Record::Pc(leads), instruction]);
+        self.records.push(Record::Pc(leads));
+        self.records.push(instruction);
         if let Some((address, data, whole)) = written {
             self.records.push(Record::FullRegister { address, data });
             self.tally.pair(Fact::RegisterWrites, Some(1), Some(whole.into()));
@@ -104,8 +105,12 @@ impl<W: Write> Lower<W> {
         }
         if let Some(Usual { access, physical, store, load, found }) = memory {
             let address = self.narrow(access.address);
-            self.records.extend(store.map(|(size, data)| Record::StoreData { size, data }));
-            self.records.extend(physical.map(Record::PhysicalAddress));
+            if let Some((size, data)) = store {
+                self.records.push(Record::StoreData { size, data });
+            }
+            if let Some(physical) = physical {
+                self.records.push(Record::PhysicalAddress(physical));
+            }
             self.records.push(Record::EffectiveAddress(address));
             if let Some((size, data)) = load {
                 let address = physical.unwrap_or(address);

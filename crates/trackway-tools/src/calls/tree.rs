@@ -1,6 +1,6 @@
 //! The tree itself, and what follows from it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -148,8 +148,7 @@ impl Tree {
 
     /// Nodes from the thread down to this one.
     pub fn path(&self, id: NodeId) -> Vec<NodeId> {
-        let mut path: Vec<NodeId> =
-            std::iter::successors(Some(id), |id| self.nodes[*id as usize].parent).collect();
+        let mut path: Vec<NodeId> = std::iter::successors(Some(id), |id| self.parent(*id)).collect();
         path.reverse();
         path
     }
@@ -163,6 +162,18 @@ impl Tree {
             }
         }
         sums
+    }
+
+    /// Instructions of nodes with those below them, by the sums of [`Tree::inclusive`]; where one of them is below
+    /// another, its instructions count once.
+    pub fn inclusive_of(&self, sums: &[u64], nodes: &HashSet<NodeId>) -> u64 {
+        let above = |id: NodeId| std::iter::successors(self.parent(id), |id| self.parent(*id));
+        let is_outermost = |id: &&NodeId| !above(**id).any(|id| nodes.contains(&id));
+        nodes.iter().filter(is_outermost).map(|id| sums[*id as usize]).sum()
+    }
+
+    fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.nodes[id as usize].parent
     }
 
     /// Children of each node, the one with most instructions first.
@@ -190,7 +201,7 @@ impl Tree {
             total.exclusive += node.instructions;
             total.calls += node.calls;
             total.guesses += node.guesses;
-            let mut above = std::iter::successors(node.parent, |id| self.nodes[*id as usize].parent);
+            let mut above = std::iter::successors(node.parent, |id| self.parent(*id));
             if !above.any(|id| self.nodes[id as usize].kind.function() == Some(function)) {
                 total.inclusive += sums[id];
             }

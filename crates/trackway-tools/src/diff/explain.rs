@@ -7,6 +7,8 @@ use super::hunk::{Alignment, Hunk};
 /// Instructions collected at first, and the factor by which more are.
 pub(super) const FIRST: usize = 1024;
 pub(super) const GROWTH: usize = 8;
+/// Instructions after a gap on both sides that show that both have lost the same.
+pub(super) const ALIKE: usize = 16;
 /// Instructions up to which a difference may wait for certainty.
 pub(super) const SETTLED: usize = 1 << 16;
 /// Instructions up to which a shift is searched where addresses agree and only data differ.
@@ -45,7 +47,7 @@ pub(super) fn continuation(x: &[u64], y: &[u64], gaps: [bool; 2], length: usize)
         [true, false] => in_b(),
         [false, _] => in_a(),
         // Both have lost the same.
-        [true, true] if x.len().min(y.len()) >= 16 && x[..16] == y[..16] => Some((0, 0)),
+        [true, true] if x.len().min(y.len()) >= ALIKE && x[..ALIKE] == y[..ALIKE] => Some((0, 0)),
         [true, true] => {
             let hunk = || {
                 nearest(x, y).and_then(|found| found.hunks.first().map(|hunk| (hunk.deleted, hunk.inserted)))

@@ -101,7 +101,17 @@ pub struct Report {
     pub errors: [Option<Error>; 2],
 }
 
+/// Why a group was not compared: there was nothing of it.
+pub(super) const NEITHER: &str = "neither trace has any";
+
 impl Report {
+    /// After the reports of several sources were added up: what some of them have none of was compared all the same.
+    pub fn forget_absent(&mut self) {
+        let compared: Vec<&str> =
+            self.compared.iter().filter(|(_, count)| **count > 0).map(|(group, _)| group.plural()).collect();
+        self.not_compared.retain(|not| not.why != NEITHER || !compared.contains(&not.what.as_str()));
+    }
+
     /// Differences of that kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]

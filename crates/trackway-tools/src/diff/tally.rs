@@ -7,7 +7,7 @@ use trackway_core::{Accesses, Fact, FormatId};
 use super::between::{Place, Strays};
 use super::compare::Found;
 use super::options::{Group, Options};
-use super::report::{NotCompared, Report};
+use super::report::{NEITHER, NotCompared, Report};
 use super::side::{Facts, MOST, bit};
 
 /// Counts of a comparison.
@@ -153,7 +153,7 @@ impl Tally {
                 let listed = unknown.keys().any(|(fact, _)| facts.contains(fact));
                 match has {
                     [false, false] if group == Group::Traps && facts[0] == Fact::TrapReturns => {}
-                    [false, false] => add(what, "neither trace has any".into(), None),
+                    [false, false] => add(what, NEITHER.into(), None),
                     [true, false] if !listed => add(what, format!("none in {}", side(1)), None),
                     [false, true] if !listed => add(what, format!("none in {}", side(0)), None),
                     [true, true] if count == 0 && !listed => add(what, "none at the same place".into(), None),

@@ -74,7 +74,9 @@ impl Fit {
     /// The order of fits, the best first; `doubts` are reasons of the format against them.
     pub(super) fn rank(&self, doubts: usize) -> (bool, u64, usize, u64) {
         let share = |count: u64| count.saturating_mul(1 << 20) / self.items.max(1);
-        (self.items == 0, share(self.troubles()), doubts, share(self.notes))
+        // Settings that leave much undecoded have little trouble with the rest, and a doubt says so.
+        let doubted = doubts as u64 * (self.items / 16).max(4);
+        (self.items == 0, share(self.troubles() + doubted), doubts, share(self.notes))
     }
 }
 
@@ -182,7 +184,7 @@ fn follow_trace(trace: &mut Trace, excerpt: Option<Excerpt<'_>>, fit: &mut Fit) 
     }
     fit.doubtful += source.doubtful();
     fit.instructions = Some(instructions);
-    if programs.is_empty() && instructions == 0 && fit.unfollowed > 0 {
+    if programs.iter().all(|image| image.is_empty()) && instructions == 0 && fit.unfollowed > 0 {
         // Without a program no path can be followed, which says nothing about the settings.
         (fit.instructions, fit.unfollowed) = (None, 0);
     }

@@ -195,7 +195,7 @@ fn is_better(best: &Diagnosis, as_is: &AsIs, options: &Options, given: &Settings
     match as_is {
         AsIs::Refused(_) => true,
         AsIs::Opened { .. } if same => false,
-        AsIs::Opened { .. } => before.is_none_or(|before| best.fit.rank(0) < before.rank(0)),
+        AsIs::Opened { .. } => before.is_none_or(|before| best.fit.rank(best.doubts.len()) < before.rank(0)),
     }
 }
 

@@ -215,7 +215,7 @@ fn sure(fit: &Fit, doubts: &[String], second: Option<&Fit>) -> Sure {
         && second.is_none_or(|second| second.troubles() >= fit.troubles().saturating_add(LEAST_TROUBLES));
     match fit.percent() {
         99.. if followed && doubts.is_empty() && apart && fit.items >= LEAST_ITEMS => Sure::Certain,
-        99.. if followed && alone => Sure::Likely,
+        99.. if followed && alone && doubts.is_empty() => Sure::Likely,
         90.. if margin >= 3 => Sure::Likely,
         _ => Sure::Guess,
     }

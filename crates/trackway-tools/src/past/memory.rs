@@ -109,7 +109,11 @@ pub(crate) fn memory_in(
         }
     }
     for (n, byte) in bytes.iter_mut().enumerate().filter(|(_, byte)| byte.origin.is_none()) {
-        let known = image.and_then(|image| image.bytes_at(address.wrapping_add(n as u64))?.first().copied());
+        let place = address.wrapping_add(n as u64);
+        let known = image.and_then(|image| match image.bytes_at(place) {
+            Some(bytes) => bytes.first().copied(),
+            None => past.starts_as_zero(place).then_some(0),
+        });
         *byte = Byte {
             content: known,
             origin: Some(if known.is_some() { Origin::Image } else { Origin::Untouched }),

@@ -154,6 +154,16 @@ impl<'t> Past<'t> {
         self.programs.first().map(|image| image.memory(&Context::default()))
     }
 
+    /// True in `.bss`: the program has no bytes there, but says that they are zero.
+    fn starts_as_zero(&self, address: u64) -> bool {
+        let Some(image) = self.programs.first() else { return false };
+        let seen = image.parts().iter().filter(|part| part.space.matches(&Context::default()));
+        seen.flat_map(|part| &part.segments).any(|segment| {
+            let start = segment.address.wrapping_add(segment.bytes().len() as u64);
+            address.wrapping_sub(start) < segment.zeros()
+        })
+    }
+
     /// Continues with the leavings of another past of the trace.
     pub(crate) fn with_kept(mut self, kept: Kept) -> Self {
         self.kept = kept;

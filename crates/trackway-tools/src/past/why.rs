@@ -164,7 +164,10 @@ pub fn why(past: &mut Past<'_>, at: u64, what: Location, depth: u32) -> Result<W
     if let Some(image) = past.image() {
         for (address, length, _) in search.memory.clone() {
             let mut bytes = vec![0; length as usize];
-            if image.read(address, &mut bytes) as u64 == length {
+            let mut places = (0..length).map(|n| address.wrapping_add(n));
+            if image.read(address, &mut bytes) as u64 == length
+                || places.all(|place| past.starts_as_zero(place))
+            {
                 search.end_memory(address, length, End::Image);
             }
         }

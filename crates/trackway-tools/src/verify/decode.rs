@@ -29,6 +29,8 @@ pub(crate) struct Decoded {
     pub(crate) need: Option<Need>,
     /// The core does not have it: it is illegal whatever its sources hold.
     pub(crate) illegal: bool,
+    /// It reads and writes registers and memory only, and no reservation.
+    pub(crate) usual: bool,
 }
 
 /// Decodes instructions of one instruction set.
@@ -50,6 +52,7 @@ const NOTHING: Decoded = Decoded {
     memory: false,
     need: None,
     illegal: true,
+    usual: false,
 };
 
 impl Decoder {
@@ -87,5 +90,7 @@ fn decode(isa: Isa, extensions: Extensions, encoding: u32) -> Decoded {
         }
     }
     decoded.float = decoded.f_sources | decoded.f_written != 0;
+    let reserves = matches!(class, Class::LoadReserved(_) | Class::StoreConditional(_));
+    decoded.usual = need.is_none() && !(decoded.illegal | decoded.system | reserves);
     decoded
 }

@@ -28,6 +28,7 @@ mod step;
 mod suspects;
 mod traced;
 mod unsaid;
+mod usual;
 mod verifier;
 mod worlds;
 

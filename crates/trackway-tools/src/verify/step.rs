@@ -7,9 +7,10 @@ use trackway_isa::riscv::Class;
 use super::decode::{Decoded, Decoder};
 use super::history::Executed;
 use super::lacks::Lack;
+use super::report::Element;
 use super::traced::{TracedRegister, TracedStep};
 use super::verifier::{Unknown, UnknownBefore, Verifier, resolve};
-use super::worlds::Subject;
+use super::worlds::{Prior, Subject};
 
 /// Causes that do not depend on operands.
 const ALWAYS_TRAP: [u8; 5] =
@@ -29,7 +30,10 @@ impl Verifier {
                     .decoder
                     .take()
                     .unwrap_or_else(|| Decoder::new(self.isa(), self.options.core.extensions));
-                self.verify(traced, Some(decoder.decode(instruction.encoding)));
+                let decoded = decoder.decode(instruction.encoding);
+                if !self.verify_usual(traced, decoded) {
+                    self.verify(traced, Some(decoded));
+                }
                 self.decoder = Some(decoder);
             }
         }
@@ -103,6 +107,18 @@ impl Verifier {
             self.adopt_compared(traced, decoded, traced_pc);
             return;
         }
+        self.judge_step(subject, prior, doubtful_reads, taken);
+    }
+
+    /// Compares what the model did with the trace, and concludes the step.
+    pub(super) fn judge_step(
+        &mut self,
+        subject: Subject<'_>,
+        prior: Option<Prior>,
+        doubtful_reads: Vec<Element>,
+        taken: Option<Taken>,
+    ) {
+        let Subject { traced, decoded, pc, level } = subject;
         if self.memory.learned {
             self.lack(Lack::Memory, traced);
         }

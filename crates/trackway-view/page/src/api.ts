@@ -1,23 +1,17 @@
 // Questions to the server, or to the data inside an exported page.
 
-export type Event = { kind: string; text: string };
-export type Reg = { r: string; id: string; w: boolean; v: string | null };
-export type Mem = { k: string; a: string | null; s: number; v: string | null };
-export type Row = {
-  n: number;
-  pc: string | null;
-  code?: string;
-  text?: string;
-  sym?: string;
-  line?: string;
-  taken?: boolean | null;
-  attempted?: boolean;
-  regs?: Reg[];
-  mem?: Mem[];
-  ev?: Event[];
-};
-export type Damage = { n: number; text: string };
-export type Rows = { from: number; rows: Row[]; after: Event[]; errors: Damage[] };
+import { decode, type Name, type Rec } from "./wire";
+
+export type Event = Rec<"Event">;
+export type Reg = Rec<"Reg">;
+export type Mem = Rec<"Access">;
+export type Row = Rec<"Row">;
+export type Damage = Rec<"Damage">;
+export type Rows = Rec<"Rows">;
+export type Timeline = Rec<"Timeline"> & { busy?: boolean };
+export type TreeNode = Rec<"Node">;
+export type Tree = Rec<"Tree"> & { busy?: boolean };
+export type MemoryMap = Rec<"Memory"> & { busy?: boolean };
 export type Lane = {
   file: string;
   path: string;
@@ -33,32 +27,8 @@ export type Status = {
   progress?: number;
   instructions: number;
   counts?: { traps: number; marks: number; gaps: number; contexts: number; times: boolean; cycles: boolean };
-  threads: [number, string][];
   errors: Damage[];
 };
-export type Instants = { at?: [number, number][]; in?: [number, number, number][] };
-// thread, depth, start, end, name, bits (1 solid, 2 handler)
-export type Slice = [number, number, number, number, number, number];
-export type Timeline = {
-  busy?: boolean;
-  exact: boolean;
-  slices: Slice[];
-  names: string[];
-  threads: [number, string][];
-  events: {
-    names: string[];
-    traps: Instants;
-    marks: Instants;
-    gaps: Instants;
-    contexts: [number, number][];
-    clock: [number, string | null, string | null][];
-  };
-  errors?: Damage[];
-};
-// caller, name, total, own, calls, guesses, address
-export type TreeNode = [number | null, string, number, number, number, number, string | null];
-export type FunctionRow = [string, string, number, number, number, number];
-export type Tree = { busy?: boolean; total: number; nodes: TreeNode[]; cut: boolean; functions: FunctionRow[] };
 export type CodeLine = {
   pc: string;
   count: number;
@@ -80,26 +50,6 @@ export type Branch = {
   taken: [number, number, number];
   targets: [string, string, number][];
   all: number;
-};
-export type MemoryRow = {
-  a: string;
-  r: number;
-  w: number;
-  first: number;
-  last: number;
-  who: [string | null, number, number][];
-  others: number;
-  cells: [number, number, number][];
-};
-export type MemoryMap = {
-  busy?: boolean;
-  size: number | null;
-  from: number;
-  width: number;
-  columns: number;
-  accesses: number;
-  unplaced: number;
-  rows: MemoryRow[];
 };
 export type Register = { r: string; id: string; v: string | null; known: string | null; how: string; by: number };
 export type State = {
@@ -150,8 +100,7 @@ type Exported = {
   from: number;
   to: number;
   traces: Traces;
-  rows: Row[];
-  errors: Damage[] | null;
+  rows: Rows;
   timeline: Timeline;
   state: State;
   tree: Tree;
@@ -161,9 +110,18 @@ type Exported = {
   sources: Record<string, { name: string; text: string }>;
 };
 
-const embedded = document.getElementById("trackway-data");
-/** The data of an exported page. */
-export const exported: Exported | null = embedded ? JSON.parse(embedded.textContent ?? "null") : null;
+/** The questions whose answers are tables. */
+const LARGE: Record<string, Name> = { rows: "Rows", timeline: "Timeline", tree: "Tree", memory: "Memory" };
+
+/** The data of an exported page, in which tables are base64. */
+export const exported = unpacked(document.getElementById("trackway-data")?.textContent);
+
+function unpacked(text: string | null | undefined): Exported | null {
+  if (!text) return null;
+  const data = JSON.parse(text);
+  for (const [what, name] of Object.entries(LARGE)) data[what] = decode(name, Uint8Array.from(atob(data[what]), (char) => char.charCodeAt(0)));
+  return data;
+}
 
 export class Refused extends Error {}
 
@@ -173,6 +131,9 @@ async function fetched<T>(what: string, asked: Asked, signal?: AbortSignal): Pro
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(asked)) if (value !== undefined) query.set(name, String(value));
   const response = await fetch(`api/${what}?${query}`, { signal, credentials: "same-origin" });
+  if (response.headers.get("Content-Type") === "application/x-trackway") {
+    return decode(LARGE[what], new Uint8Array(await response.arrayBuffer())) as T;
+  }
   const answer = await response.json();
   if (!response.ok) throw new Refused(answer.error ?? response.statusText);
   return answer;
@@ -184,27 +145,26 @@ function kept(data: Exported, what: string, asked: Asked): unknown {
     case "traces":
       return data.traces;
     case "status": {
-      const events = data.timeline.events;
-      const count = (one: Instants) => one.at?.length ?? 0;
+      const { instants, contexts, clock } = data.timeline;
+      const count = (kind: string) => instants.filter((one) => one.kind === kind).length;
       return {
         ready: true,
         instructions: data.to,
         counts: {
-          traps: count(events.traps),
-          marks: count(events.marks),
-          gaps: count(events.gaps),
-          contexts: events.contexts.length,
-          times: events.clock.some((point) => point[1] !== null),
-          cycles: events.clock.some((point) => point[2] !== null),
+          traps: count("traps"),
+          marks: count("marks"),
+          gaps: count("gaps"),
+          contexts: contexts.length,
+          times: clock.some((point) => point.time !== null),
+          cycles: clock.some((point) => point.cycles !== null),
         },
-        threads: data.timeline.threads,
-        errors: data.errors ?? [],
+        errors: data.rows.errors,
       };
     }
     case "rows": {
       const from = Math.max(Number(asked.from), data.from);
-      const rows = data.rows.slice(from - data.from, from - data.from + Number(asked.count));
-      return { from, rows, after: [], errors: data.errors ?? [] };
+      const rows = data.rows.rows.slice(from - data.from, from - data.from + Number(asked.count));
+      return { from, rows, after: [], errors: data.rows.errors };
     }
     case "timeline":
       return data.timeline;
@@ -229,7 +189,7 @@ function kept(data: Exported, what: string, asked: Asked): unknown {
       if (to === "end") return { n: data.to };
       const [kind, value] = to.split(":");
       const after = Number(asked.after ?? -1);
-      const found = data.rows.find(
+      const found = data.rows.rows.find(
         (row) => row.n > after && (kind === "pc" ? same(row.pc, value) : kind === "sym" && row.sym === value),
       );
       if (!found) throw new Refused(`${to} is not in this page`);
@@ -238,10 +198,10 @@ function kept(data: Exported, what: string, asked: Asked): unknown {
     case "find": {
       const words = String(asked.q).split(/\s+/).map((word) => word.replace(/^[a-z]+:/, "").toLowerCase());
       const meets = (row: Row) => {
-        const text = `${row.pc} ${row.text ?? ""} ${row.sym ?? ""} ${row.ev?.map((one) => one.text) ?? ""}`.toLowerCase();
+        const text = `${row.pc} ${row.text ?? ""} ${row.sym ?? ""} ${row.ev.map((one) => one.text)}`.toLowerCase();
         return words.every((word) => text.includes(word));
       };
-      return { matches: data.rows.filter((row) => row.n >= Number(asked.from) && meets(row)).slice(0, 200), next: null };
+      return { matches: data.rows.rows.filter((row) => row.n >= Number(asked.from) && meets(row)).slice(0, 200), next: null };
     }
     default:
       throw new Refused("an exported page has no answer to this: it needs trackway view");
@@ -254,13 +214,13 @@ const contains = (code: Code, at: string) => BigInt(code.start) <= BigInt(at) &&
 /** The state at a row of an exported page: that at its beginning, and the writes since. */
 function stateOf(data: Exported, at: number): State {
   const registers = new Map(data.state.registers.map((one) => [one.r, one]));
-  for (const row of data.rows) {
+  for (const row of data.rows.rows) {
     if (row.n >= at) break;
-    for (const reg of row.regs ?? []) {
+    for (const reg of row.regs) {
       if (reg.w) registers.set(reg.r, { r: reg.r, id: reg.id, v: reg.v, known: null, how: "written", by: row.n });
     }
   }
-  const row = data.rows[at - data.from];
+  const row = data.rows.rows[at - data.from];
   const frames = at === data.from ? data.state.frames : [];
   return { ...data.state, n: at, pc: row?.pc ?? null, frames, registers: [...registers.values()] };
 }

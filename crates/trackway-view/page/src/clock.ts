@@ -3,30 +3,30 @@
 import type { Timeline } from "./api";
 import { type Axis, view } from "./view";
 
-type Points = { n: number[]; value: number[]; base: bigint };
+type Points = { n: number[]; value: number[] };
 
-/** The clocks of the whole run, and of the window that was read last. */
+/** The clocks of the whole run. */
 const whole: Record<Axis, Points | null> = { instructions: null, cycles: null, time: null };
 
-function points(clock: Timeline["events"]["clock"], which: 1 | 2, base?: bigint): Points | null {
+function points(clock: Timeline["clock"], which: "time" | "cycles"): Points | null {
   const known = clock.filter((point) => point[which] !== null);
   if (known.length < 2) return null;
-  const first = base ?? BigInt(known[0][which] as string);
-  const found: Points = { n: [], value: [], base: first };
+  const first = BigInt(known[0][which] as string);
+  const found: Points = { n: [], value: [] };
   for (const point of known) {
     const value = Number(BigInt(point[which] as string) - first);
     const last = found.n.length - 1;
     // A clock that stops or runs backwards has no place on an axis.
-    if (last >= 0 && (point[0] <= found.n[last] || value <= found.value[last])) continue;
-    found.n.push(point[0]);
+    if (last >= 0 && (point.at <= found.n[last] || value <= found.value[last])) continue;
+    found.n.push(point.at);
     found.value.push(value);
   }
   return found.n.length < 2 ? null : found;
 }
 
-export function setClock(clock: Timeline["events"]["clock"]): void {
-  whole.cycles = points(clock, 2);
-  whole.time = points(clock, 1);
+export function setClock(clock: Timeline["clock"]): void {
+  whole.cycles = points(clock, "cycles");
+  whole.time = points(clock, "time");
 }
 
 export const has = (axis: Axis) => axis === "instructions" || whole[axis] !== null;

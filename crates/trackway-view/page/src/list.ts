@@ -199,9 +199,8 @@ export class List {
     if (row.attempted) classes.push("attempted");
     const mark = this.marks.find((one) => row.n >= one.from && row.n < Math.max(one.to, one.from + 1));
     if (mark) classes.push(mark.kind);
-    const badges = row.ev ? badge(row.ev) : [];
-    const taken = row.taken === undefined ? "" : row.taken === null ? " ?" : row.taken ? " ↷" : " ↓";
-    const told = row.taken === undefined ? "" : row.taken === null ? "unknown" : row.taken ? "taken" : "not taken";
+    const badges = row.ev.length ? badge(row.ev) : [];
+    const [taken, told] = row.taken === null ? ["", ""] : OUTCOMES[row.taken];
     return el(
       "div",
       { class: classes.join(" "), "data-n": row.n, role: "option", "aria-selected": row.n === this.at },
@@ -218,11 +217,18 @@ export class List {
       row.sym && row.pc
         ? el("span", { class: "sym link", title: row.sym, "data-pc": row.pc }, row.sym)
         : el("span", { class: "sym" }),
-      el("span", { class: "src", title: row.line }, row.line ? fileOf(row.line) : ""),
-      el("span", { class: "values" }, ...(row.regs ?? []).map(register), ...(row.mem ?? []).map(memory)),
+      el("span", { class: "src", title: row.line ?? undefined }, row.line ? fileOf(row.line) : ""),
+      el("span", { class: "values" }, ...row.regs.map(register), ...row.mem.map(memory)),
     );
   }
 }
+
+/** Of a conditional branch. */
+const OUTCOMES = [
+  [" ↓", "not taken"],
+  [" ↷", "taken"],
+  [" ?", "unknown"],
+];
 
 const unknown = () => el("i", { class: "unknown" }, "unknown");
 

@@ -483,6 +483,6 @@ function change(direction: 1 | -1): void {
 }
 
 // For those who measure.
-Object.assign(window, { trackway: { view, show, range, times: timeline.times } });
+Object.assign(window, { trackway: { view, show, range, times: timeline.times, reads: timeline.reads } });
 
 void begin();

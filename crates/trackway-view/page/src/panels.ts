@@ -150,10 +150,10 @@ export async function flame(signal: AbortSignal): Promise<Node[]> {
   const next: number[] = [];
   let root = 0;
   tree.nodes.forEach((node, id) => {
-    const parent = node[0];
+    const parent = node.parent;
     const start = parent === null ? root : next[parent];
-    if (parent === null) root += node[2];
-    else next[parent] += node[2];
+    if (parent === null) root += node.total;
+    else next[parent] += node.total;
     next[id] = start;
     placed.push({ node, depth: parent === null ? 0 : placed[parent].depth + 1, start, id });
   });
@@ -163,12 +163,12 @@ export async function flame(signal: AbortSignal): Promise<Node[]> {
   const holder = el("div", { class: "flame" }, canvas);
   const deepest = Math.max(...placed.map((one) => one.depth));
   const high = 19;
-  const bounds = () => (focus ? [focus.start, focus.start + focus.node[2]] : [0, tree.total]);
+  const bounds = () => (focus ? [focus.start, focus.start + focus.node.total] : [0, tree.total]);
   const box = (one: Placed) => {
     const [from, to] = bounds();
     const wide = canvas.clientWidth;
     const x = ((one.start - from) / (to - from)) * wide;
-    return [Math.max(0, x), Math.min(wide, x + (one.node[2] / (to - from)) * wide), one.depth * high] as const;
+    return [Math.max(0, x), Math.min(wide, x + (one.node.total / (to - from)) * wide), one.depth * high] as const;
   };
   const draw = () => {
     if (!holder.clientWidth) return;
@@ -182,8 +182,8 @@ export async function flame(signal: AbortSignal): Promise<Node[]> {
     for (const one of placed) {
       const [x, right, y] = box(one);
       if (right - x < 0.4) continue;
-      const name = one.node[1];
-      g.fillStyle = one.node[0] === null ? colour("raised") : fill(name);
+      const name = one.node.name;
+      g.fillStyle = one.node.parent === null ? colour("raised") : fill(name);
       g.fillRect(x, y, Math.max(0.5, right - x - 1), high - 1);
       if (query && name.toLowerCase().includes(query)) {
         g.strokeStyle = colour("found");
@@ -209,7 +209,7 @@ export async function flame(signal: AbortSignal): Promise<Node[]> {
   const tell = (one: Placed | undefined) => {
     const about = one ?? focus;
     note.textContent = about
-      ? `${about.node[1]}: ${plural(about.node[2], "instruction")} (${percent(about.node[2], tree.total)}), own ${group(about.node[3])}, ${plural(about.node[4], "call")}${about.node[5] ? `, ${plural(about.node[5], "guess", "guesses")}` : ""}`
+      ? `${about.node.name}: ${plural(about.node.total, "instruction")} (${percent(about.node.total, tree.total)}), own ${group(about.node.own)}, ${plural(about.node.calls, "call")}${about.node.guesses ? `, ${plural(about.node.guesses, "guess", "guesses")}` : ""}`
       : `${plural(tree.total, "instruction")}. Click a frame to zoom, double-click for its code.`;
   };
   canvas.addEventListener("mousemove", (event) => tell(hit(event)));
@@ -221,7 +221,7 @@ export async function flame(signal: AbortSignal): Promise<Node[]> {
     draw();
   });
   canvas.addEventListener("dblclick", (event) => {
-    const pc = hit(event)?.node[6];
+    const pc = hit(event)?.node.address;
     if (pc) show({ code: pc, panel: "code" });
   });
   new ResizeObserver(draw).observe(holder);
@@ -234,30 +234,34 @@ export async function calls(signal: AbortSignal): Promise<Node[]> {
   const tree = await api.wait<api.Tree>("tree", asked(), signal);
   const query = view.query.toLowerCase();
   const meets = (name: string) => !query || name.toLowerCase().includes(query);
-  const any = tree.functions.some((row) => meets(row[0]));
+  const any = tree.functions.some((row) => meets(row.name));
   const rows = tree.functions
-    .filter((row) => !any || meets(row[0]))
+    .filter((row) => !any || meets(row.name))
     .slice(0, 200)
     .map((row) => [
-      codeLink(row[1], row[0]),
-      group(row[2]),
-      percent(row[2], tree.total),
-      group(row[3]),
-      percent(row[3], tree.total),
-      group(row[4]),
-      row[5] ? group(row[5]) : "",
+      codeLink(row.address, row.name),
+      group(row.own),
+      percent(row.own, tree.total),
+      group(row.total),
+      percent(row.total, tree.total),
+      group(row.calls),
+      row.guesses ? group(row.guesses) : "",
     ]);
   const children = new Map<number | null, number[]>();
-  tree.nodes.forEach((node, id) => children.set(node[0], [...(children.get(node[0]) ?? []), id]));
+  tree.nodes.forEach((node, id) => {
+    const known = children.get(node.parent);
+    if (known) known.push(id);
+    else children.set(node.parent, [id]);
+  });
   const item = (id: number, open: boolean): HTMLElement => {
     const node = tree.nodes[id];
     const below = children.get(id) ?? [];
     const line = el(
       "summary",
       {},
-      el("span", { class: "share" }, percent(node[2], tree.total)),
-      node[6] ? codeLink(node[6], node[1]) : node[1],
-      el("small", {}, ` ${plural(node[2], "instruction")}, own ${group(node[3])}${node[4] ? `, ${plural(node[4], "call")}` : ""}`),
+      el("span", { class: "share" }, percent(node.total, tree.total)),
+      node.address ? codeLink(node.address, node.name) : node.name,
+      el("small", {}, ` ${plural(node.total, "instruction")}, own ${group(node.own)}${node.calls ? `, ${plural(node.calls, "call")}` : ""}`),
     );
     if (!below.length) return el("div", { class: "leaf" }, ...(line.childNodes as unknown as Node[]));
     const details = el("details", open ? { open: true } : {}, line);
@@ -273,7 +277,7 @@ export async function calls(signal: AbortSignal): Promise<Node[]> {
     return details;
   };
   const depthOf = (id: number): number => {
-    const parent = tree.nodes[id][0];
+    const { parent } = tree.nodes[id];
     return parent === null ? 0 : depthOf(parent) + 1;
   };
   const roots = children.get(null) ?? [];
@@ -307,8 +311,10 @@ export async function memory(signal: AbortSignal): Promise<Node[]> {
     y += tall;
   });
   const left = 118;
-  const used = Math.max(1, Math.max(...map.rows.flatMap((row) => row.cells.map((cell) => cell[0]))) + 1);
-  const most = Math.max(...map.rows.flatMap((row) => row.cells.map((cell) => cell[1] + cell[2])));
+  let [used, most] = [1, 1];
+  for (const { cells } of map.rows) {
+    for (let n = 0; n < cells.length; n++) [used, most] = [Math.max(used, cells.column[n] + 1), Math.max(most, cells.r[n] + cells.w[n])];
+  }
   const draw = () => {
     if (!holder.clientWidth) return;
     canvas.style.width = "100%";
@@ -326,9 +332,11 @@ export async function memory(signal: AbortSignal): Promise<Node[]> {
         g.fillStyle = colour("dim");
         g.fillText(row.a, 2, places[n] + tall / 2);
       }
-      for (const [column, reads, writes] of row.cells) {
+      const { cells } = row;
+      for (let cell = 0; cell < cells.length; cell++) {
+        const [reads, writes] = [cells.r[cell], cells.w[cell]];
         g.globalAlpha = 0.25 + 0.75 * Math.sqrt((reads + writes) / most);
-        const x = left + column * wide;
+        const x = left + cells.column[cell] * wide;
         const share = (tall - 1) * (writes / (reads + writes));
         g.fillStyle = read;
         g.fillRect(x, places[n], Math.max(1, wide), tall - 1 - share);
@@ -340,7 +348,7 @@ export async function memory(signal: AbortSignal): Promise<Node[]> {
   };
   const pick = (n: number) => {
     const row = map.rows[n];
-    const who = row.who.map((one) => [one[0] ?? "unknown", group(one[1]), group(one[2])]);
+    const who = row.who.map((one) => [one.name ?? "unknown", group(one.r), group(one.w)]);
     about.replaceChildren(
       el("h3", {}, `${row.a} + ${map.size} bytes`),
       el("p", {}, `${plural(row.r, "read")}, ${plural(row.w, "write")}, first by `, link(row.first), ", last by ", link(row.last)),

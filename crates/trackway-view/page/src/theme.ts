@@ -9,6 +9,7 @@ export function isDark(): boolean {
 }
 
 export function applyTheme(): void {
+  colours.clear();
   document.documentElement.dataset.theme = isDark() ? "dark" : "light";
 }
 
@@ -16,28 +17,32 @@ export function onSystemTheme(changed: () => void): void {
   system.addEventListener("change", changed);
 }
 
-/** A colour of the styles. */
-export function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+/** Colours that were asked for: a canvas asks for thousands in each frame. */
+const colours = new Map<string, string>();
+
+function known(name: string, find: () => string): string {
+  let found = colours.get(name);
+  if (found === undefined) colours.set(name, (found = find()));
+  return found;
 }
 
-const hues = new Map<string, number>();
+/** A colour of the styles. */
+export function colour(name: string): string {
+  return known(name, () => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+}
 
 function hueOf(name: string): number {
-  let hue = hues.get(name);
-  if (hue === undefined) {
-    let sum = 2166136261;
-    for (let n = 0; n < name.length; n++) sum = Math.imul(sum ^ name.charCodeAt(n), 16777619) >>> 0;
-    // Steps of the golden angle keep neighbours apart.
-    hue = ((sum % 997) * 137.508) % 360;
-    hues.set(name, hue);
-  }
-  return hue;
+  let sum = 2166136261;
+  for (let n = 0; n < name.length; n++) sum = Math.imul(sum ^ name.charCodeAt(n), 16777619) >>> 0;
+  // Steps of the golden angle keep neighbours apart.
+  return ((sum % 997) * 137.508) % 360;
 }
 
 /** The colour of a function, the same everywhere. */
 export function fill(name: string, strong = true): string {
-  const hue = hueOf(name);
-  if (isDark()) return strong ? `hsl(${hue} 38% 36%)` : `hsl(${hue} 22% 26%)`;
-  return strong ? `hsl(${hue} 62% 78%)` : `hsl(${hue} 45% 90%)`;
+  return known(`${strong ? "+" : "-"}${name}`, () => {
+    const hue = hueOf(name);
+    if (isDark()) return strong ? `hsl(${hue} 38% 36%)` : `hsl(${hue} 22% 26%)`;
+    return strong ? `hsl(${hue} 62% 78%)` : `hsl(${hue} 45% 90%)`;
+  });
 }

@@ -1,10 +1,11 @@
 // The timeline: from the whole run to single instructions.
 
-import { type Instants, type Timeline as Answer, ask, exported, type Status } from "./api";
+import { type Timeline as Answer, exported, type Status } from "./api";
 import { fromAxis, has, setClock, toAxis } from "./clock";
 import { el, fit, group, plural, short } from "./dom";
 import { colour, fill } from "./theme";
 import { type Axis, show, view } from "./view";
+import { after, type Row, type Track, type Window, Windows } from "./windows";
 
 const GUTTER = 116;
 const MAP = 30;
@@ -12,32 +13,35 @@ const RULER = 22;
 const TRACK = 18;
 const ROW = 18;
 const NAMED = 34;
-/** Instructions of the widest window that the server reads call by call. */
-const EXACT = 1 << 18;
 
-type Box = { x: number; y: number; w: number; h: number; title: string; n: number; end: number; code?: string };
+type Box = { x: number; y: number; w: number; h: number; title: () => string; n: number; end: number };
 type Mark = { n: number; kind: string };
 
 export class TimelineView {
   readonly element: HTMLElement;
   private canvas = document.createElement("canvas");
   private tip = el("div", { class: "tip", hidden: true });
-  private whole: Answer | null = null;
-  private now: Answer | null = null;
-  private covered: [number, number] = [0, 0];
-  private asking = false;
-  private again = false;
+  private windows = new Windows(() => this.draw());
+  /** The window that is drawn, and where its functions are. */
+  private now: Window | null = null;
+  private placed: { y: number; track: Track }[] = [];
   private boxes: Box[] = [];
+  private overview: { canvas: HTMLCanvasElement; key: string } | null = null;
   private total = 0;
   private scroll = 0;
   private height = 0;
   private drag: { x: number; from: number; to: number; mode: "select" | "pan" | "map" } | null = null;
   private frame = 0;
+  /** The axis at the left end, and pixels for each unit of it. */
+  private origin = 0;
+  private scale = 1;
+  private end = 0;
   private status: Status | null = null;
   /** Differences to another trace, in this trace's numbers. */
   marks: Mark[] = [];
-  /** How long drawing took, for those who measure. */
+  /** How long drawing and reading answers took, for those who measure. */
   readonly times: number[] = [];
+  readonly reads = this.windows.times;
 
   constructor() {
     this.canvas.tabIndex = 0;
@@ -58,17 +62,11 @@ export class TimelineView {
     this.status = status;
     this.total = Math.max(status.instructions, 1);
     this.now = null;
-    this.covered = [0, 0];
     this.marks = [];
     this.scroll = 0;
     this.window(from, to);
-    try {
-      this.whole = await ask<Answer>("timeline", { l: view.lane, from: this.first, to: this.total, columns: 1200 });
-      if (this.whole.busy) this.whole = null;
-    } catch {
-      this.whole = null;
-    }
-    if (this.whole) setClock(this.whole.events.clock);
+    await this.windows.open(view.lane, this.first, this.total);
+    if (this.windows.whole) setClock(this.windows.whole.answer.clock);
     if (!has(view.axis)) show({ axis: "instructions" });
     this.update();
   }
@@ -83,44 +81,8 @@ export class TimelineView {
 
   /** The window changed: draws what is known, and asks for what is not. */
   update(): void {
-    this.draw();
-    void this.load();
-  }
-
-  private async load(): Promise<void> {
-    if (this.total === 0 || view.to <= view.from) return;
-    const width = view.to - view.from;
-    const has = this.covered[1] - this.covered[0];
-    const within = view.from >= this.covered[0] && view.to <= this.covered[1];
-    const sharp = this.now?.exact || width * 4 > has;
-    if (this.now && within && sharp) return;
-    if (this.asking) {
-      this.again = true;
-      return;
-    }
-    this.asking = true;
-    const room = width * 2 <= EXACT || width > EXACT ? width / 2 : Math.max(0, (EXACT - width) / 2);
-    const from = Math.max(this.first, Math.floor(view.from - room));
-    const to = Math.min(this.total, Math.ceil(view.to + room));
-    const lane = view.lane;
-    try {
-      if (to > from) {
-        const answer = await ask<Answer>("timeline", { l: lane, from, to, columns: Math.min(4000, 2 * this.width()) });
-        if (lane === view.lane && !answer.busy) {
-          this.now = answer;
-          this.covered = exported ? [exported.from, exported.to] : [from, to];
-          this.draw();
-        }
-      }
-    } catch {
-      // The window stays as it was; the list says what is wrong.
-    } finally {
-      this.asking = false;
-      if (this.again) {
-        this.again = false;
-        void this.load();
-      }
-    }
+    this.windows.want(view.from, view.to, this.width());
+    this.paintNow();
   }
 
   private width(): number {
@@ -128,8 +90,7 @@ export class TimelineView {
   }
 
   private x(n: number): number {
-    const [from, to] = [toAxis(view.from), toAxis(view.to)];
-    return GUTTER + ((toAxis(n) - from) / (to - from)) * this.width();
+    return GUTTER + (toAxis(n) - this.origin) * this.scale;
   }
 
   private at(x: number): number {
@@ -174,15 +135,18 @@ export class TimelineView {
     this.window(n - width / 2, n + width / 2);
   }
 
+  /** Draws before the next frame. */
   draw(): void {
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      const begun = performance.now();
-      this.paint();
-      this.times.push(performance.now() - begun);
-      if (this.times.length > 2000) this.times.splice(0, 1000);
-    });
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.paintNow());
+  }
+
+  private paintNow(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const begun = performance.now();
+    this.paint();
+    this.times.push(performance.now() - begun);
+    if (this.times.length > 2000) this.times.splice(0, 1000);
   }
 
   private paint(): void {
@@ -192,25 +156,28 @@ export class TimelineView {
     this.canvas.style.height = `${height}px`;
     const g = fit(this.canvas, width, height);
     this.boxes = [];
+    this.placed = [];
+    const [from, to] = [toAxis(view.from), toAxis(view.to)];
+    [this.origin, this.scale, this.end] = [from, this.width() / (to - from), GUTTER + this.width()];
     g.fillStyle = colour("panel");
     g.fillRect(0, 0, width, height);
     g.font = "11px system-ui, sans-serif";
     g.textBaseline = "middle";
-    const answer = this.now ?? this.whole;
+    this.now = this.windows.best(view.from, view.to);
     const top = MAP + RULER;
     g.save();
     g.beginPath();
     g.rect(0, top, width, height - top);
     g.clip();
     let y = top - this.scroll;
-    if (answer) {
+    if (this.now) {
+      const { answer, tracks } = this.now;
       y = this.contexts(g, answer, y);
-      const events = answer.events;
-      y = this.instants(g, "traps", events.traps, events.names, "trap", y);
-      y = this.instants(g, "marks", events.marks, events.names, "mark", y);
-      y = this.instants(g, "gaps", events.gaps, events.names, "gap", y);
+      y = this.instants(g, "traps", answer, "trap", y);
+      y = this.instants(g, "marks", answer, "mark", y);
+      y = this.instants(g, "gaps", answer, "gap", y);
       y = this.differences(g, y);
-      y = this.threads(g, answer, y);
+      y = this.threads(g, answer, tracks, y);
     } else {
       g.fillStyle = colour("dim");
       g.fillText("reading the trace …", GUTTER + 8, y + 14);
@@ -241,62 +208,53 @@ export class TimelineView {
   }
 
   private visible(from: number, to: number): [number, number] | null {
-    const end = GUTTER + this.width();
-    const [x, right] = [Math.max(GUTTER, this.x(from)), Math.min(end, this.x(to))];
-    return right > GUTTER && x < end ? [x, Math.max(right, x + 0.6)] : null;
+    const [x, right] = [Math.max(GUTTER, this.x(from)), Math.min(this.end, this.x(to))];
+    return right > GUTTER && x < this.end ? [x, Math.max(right, x + 0.6)] : null;
   }
 
   private contexts(g: CanvasRenderingContext2D, answer: Answer, y: number): number {
-    const { contexts, names } = answer.events;
-    if (!contexts.length || (contexts.length === 1 && names[contexts[0][1]] === "unknown")) return y;
-    contexts.forEach(([start, name], n) => {
-      const end = contexts[n + 1]?.[0] ?? this.total;
+    const { contexts } = answer;
+    if (!contexts.length || (contexts.length === 1 && contexts[0].name === "unknown")) return y;
+    contexts.forEach(({ start, name }, n) => {
+      const end = contexts[n + 1]?.start ?? this.total;
       const seen = this.visible(start, end);
       if (!seen) return;
       const [x, right] = seen;
-      const title = names[name];
-      this.rect(g, { x, y: y + 2, w: right - x, h: TRACK - 4, title: `context: ${title}`, n: start, end }, fill(title, false));
-      text(g, title, x, right, y + TRACK / 2, colour("text"));
+      this.rect(g, { x, y: y + 2, w: right - x, h: TRACK - 4, title: () => `context: ${name}`, n: start, end }, fill(name, false));
+      text(g, name, x, right, y + TRACK / 2, colour("text"));
     });
     this.label(g, "context", y);
     return y + TRACK;
   }
 
-  private instants(
-    g: CanvasRenderingContext2D,
-    label: string,
-    found: Instants,
-    names: string[],
-    style: string,
-    y: number,
-  ): number {
+  private instants(g: CanvasRenderingContext2D, kind: string, answer: Answer, style: string, y: number): number {
+    const [listed, counted] = [answer.instants.filter((one) => one.kind === kind), answer.stretches.filter((one) => one.kind === kind)];
     const counts = this.status?.counts as Record<string, unknown> | undefined;
-    if (!found.at?.length && !found.in?.length && !counts?.[label]) return y;
+    if (!listed.length && !counted.length && !counts?.[kind]) return y;
     const ink = colour(style);
-    for (const [n, name] of found.at ?? []) {
-      const x = this.x(n);
-      if (x < GUTTER || x > GUTTER + this.width()) continue;
-      const box = { x: x - 3, y: y + 3, w: 6, h: TRACK - 6, title: `${names[name]} before ${group(n)}`, n, end: n + 1 };
-      this.boxes.push(box);
-      g.fillStyle = ink;
-      if (style === "gap") g.fillRect(x - 1, y + 2, 2, TRACK - 4);
+    g.fillStyle = ink;
+    g.beginPath();
+    for (const { at, name } of listed) {
+      const x = this.x(at);
+      if (x < GUTTER || x > this.end) continue;
+      this.boxes.push({ x: x - 3, y: y + 3, w: 6, h: TRACK - 6, title: () => `${name} before ${group(at)}`, n: at, end: at + 1 });
+      if (style === "gap") g.rect(x - 1, y + 2, 2, TRACK - 4);
       else {
-        g.beginPath();
         g.moveTo(x, y + 3);
         g.lineTo(x + 4, y + TRACK - 4);
         g.lineTo(x - 4, y + TRACK - 4);
-        g.fill();
       }
     }
-    const most = Math.max(1, ...(found.in ?? []).map((one) => one[2]));
-    for (const [start, end, count] of found.in ?? []) {
+    g.fill();
+    const most = counted.reduce((sum, one) => Math.max(sum, one.count), 1);
+    for (const { start, end, count } of counted) {
       const seen = this.visible(start, end);
       if (!seen) continue;
       const high = 3 + (TRACK - 7) * Math.sqrt(count / most);
-      const box = { x: seen[0], y: y + TRACK - 2 - high, w: seen[1] - seen[0], h: high, title: plural(count, style), n: start, end };
+      const box = { x: seen[0], y: y + TRACK - 2 - high, w: seen[1] - seen[0], h: high, title: () => plural(count, style), n: start, end };
       this.rect(g, box, ink);
     }
-    this.label(g, label, y);
+    this.label(g, kind, y);
     return y + TRACK;
   }
 
@@ -304,55 +262,50 @@ export class TimelineView {
     if (!this.marks.length) return y;
     for (const mark of this.marks) {
       const x = this.x(mark.n);
-      if (x < GUTTER || x > GUTTER + this.width()) continue;
-      const box = { x: x - 1.5, y: y + 2, w: 3, h: TRACK - 4, title: `${mark.kind} at ${group(mark.n)}`, n: mark.n, end: mark.n + 1 };
+      if (x < GUTTER || x > this.end) continue;
+      const box = { x: x - 1.5, y: y + 2, w: 3, h: TRACK - 4, title: () => `${mark.kind} at ${group(mark.n)}`, n: mark.n, end: mark.n + 1 };
       this.rect(g, box, colour(mark.kind));
     }
     this.label(g, "differences", y);
     return y + TRACK;
   }
 
-  private threads(g: CanvasRenderingContext2D, answer: Answer, y: number): number {
-    const deepest = new Map<number, number>();
-    for (const [thread, depth] of answer.slices) deepest.set(thread, Math.max(deepest.get(thread) ?? 0, depth));
+  private threads(g: CanvasRenderingContext2D, answer: Answer, tracks: Track[], y: number): number {
     const query = view.query.toLowerCase();
-    for (const [thread, name] of answer.threads) {
-      const deep = deepest.get(thread);
-      if (deep === undefined) continue;
-      // Slices that are narrower than a pixel are drawn once for each pixel.
-      const reached: number[] = [];
-      for (const [of, depth, start, end, title, bits] of answer.slices) {
-        if (of !== thread) continue;
-        const seen = this.visible(start, end);
-        if (!seen) continue;
-        const [x, right] = seen;
-        if (right <= (reached[depth] ?? -1)) continue;
-        reached[depth] = Math.max(right, Math.ceil(x));
-        const label = answer.names[title];
-        const solid = (bits & 1) === 1;
-        const found = query !== "" && label.toLowerCase().includes(query);
-        const told = `${label}${bits & 2 ? " (trap handler)" : ""}\n${plural(end - start, "instruction")}${solid ? "" : ", most of these"}`;
-        const box = { x, y: y + depth * ROW + 1, w: Math.max(0.6, right - x - (right - x > 3 ? 1 : 0)), h: ROW - 2, title: told, n: start, end, code: label };
-        this.rect(g, box, fill(label, solid));
-        if (bits & 2 && box.w > 3) {
-          g.fillStyle = colour("trap");
-          g.fillRect(x, box.y, 2, box.h);
-        }
-        if (found) {
-          g.strokeStyle = colour("found");
-          g.lineWidth = 2;
-          g.strokeRect(x + 1, box.y + 1, Math.max(1, box.w - 2), box.h - 2);
-          g.lineWidth = 1;
-        }
-        if (box.w > NAMED) text(g, label, x, right, box.y + box.h / 2, colour(solid ? "ink" : "dim"));
-      }
+    const found = new Set<number>();
+    if (query) answer.names.forEach((name, n) => name.text.toLowerCase().includes(query) && found.add(n));
+    for (const track of tracks) {
+      this.placed.push({ y, track });
+      const batches: Batches = { fills: new Map(), handlers: [], found: [], texts: [] };
+      track.rows.forEach((row, depth) => this.row(row, y + depth * ROW, answer, found, batches));
+      paintBatches(g, batches);
       g.fillStyle = colour("panel");
-      g.fillRect(0, y, GUTTER, (deep + 1) * ROW);
+      g.fillRect(0, y, GUTTER, track.rows.length * ROW);
       const one = answer.threads.length === 1;
-      this.label(g, one && name === "thread" ? "functions" : name, y, true);
-      y += (deep + 1) * ROW + 4;
+      this.label(g, one && track.name === "thread" ? "functions" : track.name, y, true);
+      y += track.rows.length * ROW + 4;
     }
     return y;
+  }
+
+  /** The functions of one depth that are in view, gathered by colour. */
+  private row(row: Row, y: number, answer: Answer, found: Set<number>, out: Batches): void {
+    const { start, end, name, bits } = row;
+    for (let n = after(end, view.from); n < start.length && start[n] < view.to; ) {
+      const [x, right] = [Math.max(GUTTER, this.x(start[n])), Math.min(this.end, this.x(end[n]))];
+      const label = answer.names[name[n]].text;
+      const wide = right - x;
+      const box = [x, y + 1, Math.max(0.6, wide - (wide > 3 ? 1 : 0)), ROW - 2];
+      const style = fill(label, (bits[n] & 1) === 1);
+      const known = out.fills.get(style);
+      if (known) known.push(...box);
+      else out.fills.set(style, box);
+      if (bits[n] & 2 && wide > 3) out.handlers.push(x, y + 1, 2, ROW - 2);
+      if (found.has(name[n])) out.found.push(x + 1, y + 2, Math.max(1, box[2] - 2), ROW - 4);
+      if (wide > NAMED) out.texts.push({ label, x, right, y: y + ROW / 2, ink: bits[n] & 1 ? "ink" : "dim" });
+      // Of those that are narrower than a pixel one is drawn.
+      n = wide < 1 ? Math.max(n + 1, after(end, this.at(Math.floor(x) + 1), n)) : n + 1;
+    }
   }
 
   private cursor(g: CanvasRenderingContext2D, height: number): void {
@@ -399,25 +352,38 @@ export class TimelineView {
     g.fillText(view.axis === "time" ? "time, ticks" : view.axis, 8, MAP + RULER / 2);
   }
 
-  /** The whole run, small. */
+  /** The whole run, small: drawn once. */
+  private strip(place: (n: number) => number, wide: number): HTMLCanvasElement | null {
+    const { whole } = this.windows;
+    if (!whole) return null;
+    const key = [view.lane, this.total, whole.tracks.length, wide, view.axis, colour("ground"), devicePixelRatio].join();
+    if (this.overview?.key === key) return this.overview.canvas;
+    const canvas = document.createElement("canvas");
+    const g = fit(canvas, wide + GUTTER, MAP);
+    const rows = whole.tracks.flatMap((track) => track.rows.map((row, depth) => ({ row, depth })));
+    const deepest = rows.reduce((most, one) => Math.max(most, one.depth), 3);
+    const high = (MAP - 6) / (Math.min(deepest, 8) + 1);
+    for (const { row, depth } of rows.filter((one) => one.depth <= 8)) {
+      for (let n = 0; n < row.start.length; n++) {
+        g.fillStyle = fill(whole.answer.names[row.name[n]].text, (row.bits[n] & 1) === 1);
+        const x = place(row.start[n]);
+        g.fillRect(x, 3 + depth * high, Math.max(0.5, place(row.end[n]) - x), Math.max(1, high - 0.5));
+      }
+    }
+    g.fillStyle = colour("gap");
+    for (const { kind, at } of whole.answer.instants) if (kind === "gaps") g.fillRect(place(at) - 0.5, 2, 1.5, MAP - 4);
+    this.overview = { canvas, key };
+    return canvas;
+  }
+
   private map(g: CanvasRenderingContext2D, width: number): void {
     g.fillStyle = colour("ground");
     g.fillRect(0, 0, width, MAP);
     const wide = this.width();
     const [first, last] = [toAxis(this.first), toAxis(this.total)];
     const place = (n: number) => GUTTER + ((toAxis(n) - first) / (last - first)) * wide;
-    if (this.whole) {
-      const deepest = Math.max(3, ...this.whole.slices.map((slice) => slice[1]));
-      const high = (MAP - 6) / (Math.min(deepest, 8) + 1);
-      for (const [, depth, start, end, name, bits] of this.whole.slices) {
-        if (depth > 8) continue;
-        g.fillStyle = fill(this.whole.names[name], (bits & 1) === 1);
-        const x = place(start);
-        g.fillRect(x, 3 + depth * high, Math.max(0.5, place(end) - x), Math.max(1, high - 0.5));
-      }
-      g.fillStyle = colour("gap");
-      for (const [n] of this.whole.events.gaps.at ?? []) g.fillRect(place(n) - 0.5, 2, 1.5, MAP - 4);
-    }
+    const strip = this.strip(place, wide);
+    if (strip) g.drawImage(strip, 0, 0, wide + GUTTER, MAP);
     const [from, to] = [place(view.from), place(view.to)];
     g.fillStyle = colour("veil");
     g.fillRect(GUTTER, 0, Math.max(0, from - GUTTER), MAP);
@@ -480,7 +446,23 @@ export class TimelineView {
     const { offsetX: x, offsetY: y } = event;
     if (y < MAP + RULER || x < GUTTER) return undefined;
     const inside = (box: Box) => x >= box.x - 1 && x <= box.x + box.w + 1 && y >= box.y && y <= box.y + box.h;
-    return this.boxes.findLast(inside);
+    return this.boxes.findLast(inside) ?? this.slice(x, y);
+  }
+
+  /** The function that is drawn there. */
+  private slice(x: number, y: number): Box | undefined {
+    const { placed, now } = this;
+    const of = placed.findLast((one) => one.y <= y);
+    const row = of?.track.rows[Math.floor((y - of.y) / ROW)];
+    if (!of || !row || !now) return undefined;
+    // Half a pixel to the left: narrow ones are drawn wider than they are.
+    const n = after(row.end, this.at(x - 0.5));
+    const [start, end, bits] = [row.start[n], row.end[n], row.bits[n]];
+    if (n >= row.start.length || this.x(start) > x + 1) return undefined;
+    const title = () =>
+      `${now.answer.names[row.name[n]].text}${bits & 2 ? " (trap handler)" : ""}\n${plural(end - start, "instruction")}${bits & 1 ? "" : ", most of these"}`;
+    const left = this.x(start);
+    return { x: left, y: of.y, w: this.x(end) - left, h: ROW, title, n: start, end };
   }
 
   private up(event: PointerEvent): void {
@@ -505,7 +487,7 @@ export class TimelineView {
     const box = this.hit(event);
     this.tip.hidden = !box;
     if (!box) return;
-    this.tip.textContent = box.title;
+    this.tip.textContent = box.title();
     const right = Math.min(event.offsetX + 14, this.element.clientWidth - 260);
     this.tip.style.left = `${right}px`;
     this.tip.style.top = `${Math.min(event.offsetY + 14, this.element.clientHeight - 40)}px`;
@@ -519,15 +501,40 @@ export class TimelineView {
   }
 }
 
-function clip(g: CanvasRenderingContext2D, text: string, width: number): string {
-  if (text.length * 9 < width || g.measureText(text).width <= width) return text;
-  let [low, high] = [0, text.length];
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (g.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
-    else high = middle;
+/** Shapes of a thread: rectangles by colour, four numbers each, and names. */
+type Batches = {
+  fills: Map<string, number[]>;
+  handlers: number[];
+  found: number[];
+  texts: { label: string; x: number; right: number; y: number; ink: string }[];
+};
+
+function paintBatches(g: CanvasRenderingContext2D, { fills, handlers, found, texts }: Batches): void {
+  fills.set(colour("trap"), handlers);
+  for (const [style, boxes] of fills) {
+    g.fillStyle = style;
+    for (let n = 0; n < boxes.length; n += 4) g.fillRect(boxes[n], boxes[n + 1], boxes[n + 2], boxes[n + 3]);
   }
-  return low > 0 ? `${text.slice(0, low)}…` : "";
+  g.strokeStyle = colour("found");
+  g.lineWidth = 2;
+  for (let n = 0; n < found.length; n += 4) g.strokeRect(found[n], found[n + 1], found[n + 2], found[n + 3]);
+  g.lineWidth = 1;
+  for (const { label, x, right, y, ink } of texts) text(g, label, x, right, y, colour(ink));
+}
+
+/** The widths of the beginnings of a text: measuring takes longer than drawing. */
+const widths = new Map<string, number[]>();
+
+function clip(g: CanvasRenderingContext2D, text: string, width: number): string {
+  let known = widths.get(text);
+  if (!known) {
+    known = Array.from(text.slice(0, 200), (_, n) => g.measureText(text.slice(0, n + 1)).width);
+    widths.set(text, known);
+  }
+  const last = known[known.length - 1] ?? 0;
+  if (last <= width && text.length <= 200) return text;
+  const fits = known.findLastIndex((one) => one + 11 <= width);
+  return fits >= 0 ? `${text.slice(0, fits + 1)}…` : "";
 }
 
 function text(g: CanvasRenderingContext2D, label: string, x: number, right: number, y: number, style: string): void {

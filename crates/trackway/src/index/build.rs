@@ -1,9 +1,11 @@
 //! Making an index while a trace is read.
 
-use trackway_core::{Batch, Event, EventKind, Meta, Observer, Saved, State, TimeKind, pack};
+use std::sync::Arc;
+
+use trackway_core::{Batch, Event, EventKind, Meta, Observer, Pool, Saved, State, TimeKind, pack};
 
 use crate::index::{Before, Checkpoint, Index, Part, Sketch};
-use crate::machine::{Machine, Passage};
+use crate::machine::{Effects, Machine, Passage};
 
 /// Instructions between two checkpoints, at first.
 const DISTANCE: u64 = 1 << 14;
@@ -21,6 +23,8 @@ pub struct Builder {
     follow: Follow,
     sources: Vec<Growing>,
     current: usize,
+    /// Of encodings, shared by all parts.
+    effects: Arc<Pool<Effects>>,
 }
 
 /// How machines are to be followed.
@@ -54,7 +58,18 @@ enum Following {
 }
 
 impl Following {
+    /// Takes in the steps that `events` begin with; returns how many they are.
     #[inline]
+    fn steps(&mut self, batch: &Batch, events: &[Event], number: u64) -> usize {
+        match self {
+            Following::Not => {
+                events.iter().take_while(|event| matches!(event.kind, EventKind::Step(_))).count()
+            }
+            Following::Machine(machine) => machine.steps(batch, events, number),
+            Following::Passage(passage) => passage.steps(batch, events),
+        }
+    }
+
     fn event(&mut self, batch: &Batch, event: &Event, number: u64) {
         match self {
             Following::Not => {}
@@ -94,15 +109,14 @@ impl Growing {
     fn observe(&mut self, batch: &Batch) {
         let Growing { sketch, now, following, .. } = self;
         let mut number = now.instructions;
-        for event in &batch.events {
+        let mut at = 0;
+        while let Some(event) = batch.events.get(at) {
             match &event.kind {
-                EventKind::Step(step) => {
-                    match step.pc {
-                        Some(pc) => sketch.code.add(pc),
-                        None => sketch.unplaced = true,
-                    }
-                    following.event(batch, event, number);
-                    number += 1;
+                EventKind::Step(_) => {
+                    let count = following.steps(batch, &batch.events[at..], number);
+                    sketch.add_steps(&batch.events[at..at + count]);
+                    number += count as u64;
+                    at += count;
                     continue;
                 }
                 EventKind::Run(run) => sketch.code.add_range(run.start..run.end),
@@ -114,17 +128,9 @@ impl Growing {
             }
             following.event(batch, event, number);
             number += event.kind.instructions();
+            at += 1;
         }
-        for access in &batch.mem {
-            if access.unplaced {
-                sketch.unplaced = true;
-            } else if access.size > 64 {
-                sketch.data.add_range(access.address..access.address.saturating_add(access.size));
-            } else {
-                sketch.data.add(access.address);
-                sketch.data.add(access.address.wrapping_add(access.size.saturating_sub(1)));
-            }
-        }
+        sketch.add_accesses(&batch.mem);
         for state in &batch.states {
             if let State::Bus(bus) = state {
                 sketch.data.add_range(bus.address..bus.address.saturating_add(bus.size));
@@ -179,7 +185,14 @@ impl Builder {
     /// An index of a source with `meta`, with the state of the machine at every checkpoint where events come in order.
     pub fn new(meta: &Meta, with_machine: bool) -> Self {
         let follow = if with_machine { Follow::Whole } else { Follow::Not };
-        Builder { meta: meta.clone(), distance: DISTANCE, follow, sources: Vec::new(), current: 0 }
+        Builder {
+            meta: meta.clone(),
+            distance: DISTANCE,
+            follow,
+            sources: Vec::new(),
+            current: 0,
+            effects: Arc::default(),
+        }
     }
 
     /// With that many instructions between two checkpoints, at first.
@@ -220,7 +233,7 @@ impl Builder {
             let following = match self.follow {
                 Follow::Not => Following::Not,
                 Follow::Whole => Following::Machine(Box::new(Machine::new(isa))),
-                Follow::Part => Following::Passage(Box::new(Passage::new(isa))),
+                Follow::Part => Following::Passage(Box::new(Passage::new(isa, Arc::clone(&self.effects)))),
             };
             self.sources.push(Growing::new(self.distance, following));
         }
@@ -258,7 +271,7 @@ impl Observer for Builder {
 
     fn fork(&self) -> Box<dyn Observer> {
         let follow = if self.follow == Follow::Not { Follow::Not } else { Follow::Part };
-        Box::new(Builder { follow, ..Builder::new(&self.meta, false) })
+        Box::new(Builder { follow, effects: Arc::clone(&self.effects), ..Builder::new(&self.meta, false) })
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {

@@ -34,6 +34,8 @@ use crate::position::{Position, Tally};
 pub struct Index {
     /// Sources; the only one of a format without names has an empty one.
     pub sources: BTreeMap<String, Part>,
+    /// Facts that opening the trace found by [reading all of it](trackway_format::Opened::survey).
+    pub survey: Option<Vec<u8>>,
 }
 
 /// The index of one source.

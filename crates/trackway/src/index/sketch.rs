@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use trackway_core::{Event, EventKind, MemAccess, Step};
 
 /// A set of granules of `1 << SHIFT` bytes: bounds, and a Bloom filter of `WORDS` words. Few addresses are also listed, in
 /// granules of `1 << FINE` bytes, or larger ones where they are more.
@@ -239,13 +240,17 @@ impl<const SHIFT: u32, const WORDS: usize, const FINE: u32> Granules<SHIFT, WORD
     }
 }
 
+/// The smallest granules, as powers of two.
+const CODE: u32 = 4;
+const DATA: u32 = 3;
+
 /// Addresses in a stretch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
     /// Instructions.
-    pub code: Granules<8, 32, 4>,
+    pub code: Granules<8, 32, CODE>,
     /// Memory accesses.
-    pub data: Granules<12, 16, 3>,
+    pub data: Granules<12, 16, DATA>,
     /// Something in it has no address: an instruction or an access that the trace does not place.
     pub unplaced: bool,
 }
@@ -259,6 +264,39 @@ impl Sketch {
     /// True unless no byte of the range is accessed.
     pub fn may_access(&self, range: &Range<u64>) -> bool {
         self.data.may_contain(range)
+    }
+
+    /// Adds the addresses of steps.
+    pub(crate) fn add_steps(&mut self, events: &[Event]) {
+        // The next one is mostly in the same granule, however small that is.
+        let mut last = None;
+        for event in events {
+            let EventKind::Step(Step { pc, .. }) = &event.kind else { continue };
+            let Some(pc) = *pc else {
+                self.unplaced = true;
+                continue;
+            };
+            if last.replace(pc >> CODE) != Some(pc >> CODE) {
+                self.code.add(pc);
+            }
+        }
+    }
+
+    /// Adds the addresses of memory accesses.
+    pub(crate) fn add_accesses(&mut self, accesses: &[MemAccess]) {
+        for &MemAccess { address, size, unplaced, .. } in accesses {
+            let last = address.wrapping_add(size.saturating_sub(1));
+            if unplaced {
+                self.unplaced = true;
+            } else if size > 64 {
+                self.data.add_range(address..address.saturating_add(size));
+            } else {
+                self.data.add(address);
+                if last >> DATA != address >> DATA {
+                    self.data.add(last);
+                }
+            }
+        }
     }
 
     /// Forgets what makes it large: fewer searches skip it.

@@ -14,6 +14,7 @@ pub(crate) struct Keep {
     pub(crate) cache: Cache,
     pub(crate) trace: PathBuf,
     pub(crate) identity: Identity,
+    pub(crate) survey: Option<Vec<u8>>,
     /// An index is worth its place if reading takes longer.
     pub(crate) after: Duration,
 }
@@ -179,7 +180,7 @@ impl Drop for Indexed {
         if self.spent < keep.after {
             return;
         }
-        let mut index = builder.finish(self.is_complete);
+        let mut index = Index { survey: keep.survey.clone(), ..builder.finish(self.is_complete) };
         // Sources that were not read keep what is known of them.
         for (name, part) in self.index.iter().flat_map(|index| &index.sources) {
             let is_better = |found: &Part| found.all.instructions >= part.all.instructions;

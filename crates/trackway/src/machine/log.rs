@@ -3,7 +3,9 @@
 use trackway_core::{Batch, Isa, Outcome, Reg, RegAccess, RegClass, RegRole, RegUpdate, Step};
 
 use super::csrs;
-use super::registers::{Effect, Effects, FILE, How, Registers, ZERO, csrs_of, slot, wide, word};
+use super::effects::{Effect, Effects};
+use super::registers::{How, Recorded, Registers, ZERO, csrs_of, split, wide, word};
+use super::slots::{FILE, slot};
 
 /// Accesses in the order of each register. An access that changes nothing, whatever was known before, is left out, and
 /// so is everything before a write.
@@ -41,28 +43,34 @@ impl Log {
     #[inline]
     pub(super) fn step(&mut self, isa: Isa, batch: &Batch, step: &Step, number: u64, effects: &mut Effects) {
         let accesses = batch.regs_of(step.accesses);
-        let (mut recorded, mut recorded_csr) = (0u128, false);
-        for access in accesses {
-            match access.role {
-                RegRole::Source => self.see(isa, batch, access, number, How::Seen),
-                RegRole::State => self.see(isa, batch, access, number, How::Shown),
-                RegRole::Destination | RegRole::Ready => {}
+        let (before, rest) = split(accesses);
+        before.iter().for_each(|access| self.read(isa, batch, access, number));
+        match rest {
+            [] => {}
+            [only] => self.write(isa, batch, only, number),
+            _ => {
+                rest.iter().for_each(|access| self.read(isa, batch, access, number));
+                let written = rest.iter().filter(|access| access.role == RegRole::Destination);
+                written.for_each(|access| self.write(isa, batch, access, number));
             }
         }
-        for access in accesses.iter().filter(|access| access.role == RegRole::Destination) {
-            match slot(access.reg) {
-                Some(place) => recorded |= 1 << place,
-                None => recorded_csr = true,
-            }
-            self.write(isa, batch, access, number);
-        }
-        if step.outcome == Outcome::Attempted {
+        if step.outcome == Outcome::Attempted || effects.are_shown(isa, step, rest) {
             return;
         }
-        let effect = Effect::of_step(effects, isa, step);
-        let hidden = effect.slots & !recorded;
-        if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded_csr {
-            self.hide(effect, hidden, recorded, number, accesses);
+        let recorded = Recorded::of(rest);
+        let effect = effects.of_step(isa, step);
+        let hidden = effect.slots & !recorded.slots;
+        if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded.csr {
+            self.hide(effect, hidden, recorded.slots, number, accesses);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, isa: Isa, batch: &Batch, access: &RegAccess, number: u64) {
+        match access.role {
+            RegRole::Source => self.see(isa, batch, access, number, How::Seen),
+            RegRole::State => self.see(isa, batch, access, number, How::Shown),
+            RegRole::Destination | RegRole::Ready => {}
         }
     }
 
@@ -117,10 +125,15 @@ impl Log {
         };
         self.first.get_or_insert(number);
         let ops = self.at(place);
-        if !matches!(op, Op::Update(..)) {
-            ops.clear();
+        match (&mut ops[..], &op) {
+            // Mostly one write replaces another.
+            ([last @ Op::Write(..)], Op::Write(..)) => *last = op,
+            (_, Op::Update(..)) => ops.push(op),
+            _ => {
+                ops.clear();
+                ops.push(op);
+            }
         }
-        ops.push(op);
     }
 
     #[cold]

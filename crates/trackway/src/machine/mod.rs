@@ -6,18 +6,21 @@
 
 mod calls;
 pub mod csrs;
+mod effects;
 mod log;
 mod passage;
 mod registers;
+mod slots;
 
 pub use calls::{Calls, Doubt, Frame, FrameKind, Guess, Left};
+pub(crate) use effects::Effects;
 pub(crate) use passage::Passage;
 pub use registers::{Content, How, Known, Registers};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{
-    Batch, Context, Event, EventKind, Exit, Gap, Isa, Outcome, Reg, RegClass, Run, State, Step, Time,
-    TimeKind, Trap, TrapKind,
+    Batch, Context, Event, EventKind, Exit, Gap, Isa, Reg, RegClass, Run, State, Step, Time, TimeKind, Trap,
+    TrapKind,
 };
 use trackway_isa::{Control, flow};
 
@@ -122,7 +125,7 @@ impl Machine {
     #[inline]
     pub fn apply(&mut self, batch: &Batch, event: &Event, number: u64) {
         match &event.kind {
-            EventKind::Step(step) => self.step(batch, step, number),
+            EventKind::Step(_) => drop(self.steps(batch, std::slice::from_ref(event), number)),
             EventKind::Run(run) if !run.withdrawn => self.run(batch, run, number),
             EventKind::Time(time) => self.clock(time),
             EventKind::Mark(_) | EventKind::Foreign(_) | EventKind::Run(_) => {}
@@ -163,28 +166,36 @@ impl Machine {
         self.context.isa.unwrap_or(self.isa)
     }
 
+    /// Takes in the steps that `events` begin with, of which the first has this number; returns how many they are.
     #[inline]
-    fn step(&mut self, batch: &Batch, step: &Step, number: u64) {
-        if let Some(pc) = step.pc {
-            if self.expected != Some(pc) {
-                self.arrive(pc, number);
+    pub(crate) fn steps(&mut self, batch: &Batch, events: &[Event], number: u64) -> usize {
+        let isa = self.isa_now();
+        let (mut expected, mut previous, mut next) = (self.expected, None, number);
+        for event in events {
+            let EventKind::Step(step) = &event.kind else { break };
+            if let Some(pc) = step.pc
+                && expected != step.pc
+            {
+                // Only where the flow breaks is the instruction before asked for.
+                self.leave(previous, next);
+                self.arrive(pc, next);
             }
-            let end = pc.wrapping_add(step.length.into());
-            self.expected = Some(end);
-            self.last = Some(Last {
-                pc: Some(pc),
-                end,
-                number,
-                how: Ending::Encoding(step.encoding),
-                attempted: step.outcome == Outcome::Attempted,
-                taken: step.taken,
-            });
-        } else {
-            (self.expected, self.last) = (None, None);
+            expected = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
+            if step.accesses.regs_len != 0 || self.registers.any() {
+                self.registers.step(isa, batch, step, next);
+            }
+            previous = Some(step);
+            next += 1;
         }
-        if step.accesses.regs_len != 0 || self.registers.any() {
-            let isa = self.context.isa.unwrap_or(self.isa);
-            self.registers.step(isa, batch, step, number);
+        self.leave(previous, next);
+        self.expected = expected;
+        (next - number) as usize
+    }
+
+    /// The last instruction is `step`, if one came; `next` is the number of the one after it.
+    fn leave(&mut self, step: Option<&Step>, next: u64) {
+        if let Some(step) = step {
+            self.last = Last::of(step, next - 1);
         }
     }
 
@@ -226,7 +237,7 @@ impl Machine {
             return;
         }
         let Some(last) = self.last else { return };
-        let left = last.left(self.isa_now());
+        let left = last.left(self.isa_now(), self.registers.effects());
         self.calls.go(left, last.pc, last.end, last.number, pc, number);
     }
 

@@ -4,11 +4,12 @@
 //! write and what was seen after it, of the flow the calls and returns. [`Passage::apply`] then leads to the same state
 //! as [`Machine::apply`] of every event.
 
-use trackway_core::{Batch, Context, Event, EventKind, Isa, Outcome, State, Step, Time, TimeKind};
-use trackway_isa::flow;
+use std::sync::Arc;
 
+use trackway_core::{Batch, Context, Event, EventKind, Isa, Outcome, Pool, State, Step, Time, TimeKind};
+
+use super::effects::Effects;
 use super::log::Log;
-use super::registers::Effects;
 use super::{Ending, Last, Left, Machine};
 
 /// The events of a part, reduced.
@@ -26,6 +27,8 @@ pub(crate) struct Passage {
     /// Instructions so far.
     count: u64,
     effects: Effects,
+    /// Where the effects of encodings, once decoded, wait for the next part.
+    pool: Arc<Pool<Effects>>,
 }
 
 #[derive(Debug)]
@@ -57,7 +60,7 @@ struct Break {
 
 impl Passage {
     /// Of nothing yet; `isa` is the instruction set where no context names another.
-    pub(crate) fn new(isa: Isa) -> Self {
+    pub(crate) fn new(isa: Isa, pool: Arc<Pool<Effects>>) -> Self {
         Passage {
             pieces: Vec::new(),
             steps: Steps::default(),
@@ -66,16 +69,25 @@ impl Passage {
             time: None,
             cycles: None,
             count: 0,
-            effects: Effects::default(),
+            effects: pool.take_or(Effects::default),
+            pool,
         }
     }
 
-    /// Takes in the next event.
+    /// Takes in the steps that `events` begin with; returns how many they are.
     #[inline]
+    pub(crate) fn steps(&mut self, batch: &Batch, events: &[Event]) -> usize {
+        let count = self.steps.extend(self.isa, batch, events, self.count, &mut self.effects);
+        self.count += count as u64;
+        count
+    }
+
+    /// Takes in the next event.
     pub(crate) fn observe(&mut self, batch: &Batch, event: &Event) {
         match &event.kind {
-            EventKind::Step(step) => {
-                self.steps.step(self.isa, batch, step, self.count, &mut self.effects);
+            EventKind::Step(_) => {
+                self.steps(batch, std::slice::from_ref(event));
+                return;
             }
             EventKind::Time(time) => self.clock(time),
             EventKind::Mark(_) | EventKind::Foreign(_) => {}
@@ -127,6 +139,7 @@ impl Passage {
     /// instance because the state before it has another instruction set than was assumed.
     pub(crate) fn apply(mut self, machine: &mut Machine, base: u64) -> bool {
         self.close();
+        self.pool.put(self.effects);
         if machine.isa_now() != self.assumed {
             return false;
         }
@@ -149,31 +162,48 @@ impl Passage {
 }
 
 impl Steps {
-    /// As [`Machine::step`], without the state before the first one.
+    /// As [`Machine::steps`], without the state before the first one.
     #[inline]
-    fn step(&mut self, isa: Isa, batch: &Batch, step: &Step, number: u64, effects: &mut Effects) {
-        if self.first.is_none() {
-            self.first = Some((step.pc, number));
-        } else if let Some(pc) = step.pc.filter(|pc| self.expected != Some(*pc)) {
-            self.arrive(isa, pc, number);
+    fn extend(
+        &mut self,
+        isa: Isa,
+        batch: &Batch,
+        events: &[Event],
+        number: u64,
+        effects: &mut Effects,
+    ) -> usize {
+        let (mut expected, mut previous, mut next) = (self.expected, None, number);
+        for event in events {
+            let EventKind::Step(step) = &event.kind else { break };
+            if self.first.is_none() {
+                self.first = Some((step.pc, next));
+            } else if let Some(pc) = step.pc
+                && expected != step.pc
+            {
+                self.leave(previous, next);
+                self.arrive(isa, pc, next, effects);
+            }
+            expected = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
+            self.registers.step(isa, batch, step, next, effects);
+            previous = Some(step);
+            next += 1;
         }
-        self.expected = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
-        self.last = step.pc.map(|pc| Last {
-            pc: Some(pc),
-            end: pc.wrapping_add(step.length.into()),
-            number,
-            how: Ending::Encoding(step.encoding),
-            attempted: step.outcome == Outcome::Attempted,
-            taken: step.taken,
-        });
-        self.registers.step(isa, batch, step, number, effects);
+        self.leave(previous, next);
+        self.expected = expected;
+        (next - number) as usize
+    }
+
+    fn leave(&mut self, step: Option<&Step>, next: u64) {
+        if let Some(step) = step {
+            self.last = Last::of(step, next - 1);
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn arrive(&mut self, isa: Isa, pc: u64, number: u64) {
+    fn arrive(&mut self, isa: Isa, pc: u64, number: u64, effects: &mut Effects) {
         let Some(last) = self.last else { return };
-        let left = last.left(isa);
+        let left = last.left(isa, effects);
         // Jumps do not change the stack.
         if left != Left::Jump {
             self.breaks.push(Break { left, last, pc, number });
@@ -202,12 +232,24 @@ impl Last {
         Last { number: base + self.number, ..self }
     }
 
+    /// A step with that number; none where its address is not known.
+    pub(super) fn of(step: &Step, number: u64) -> Option<Self> {
+        step.pc.map(|pc| Last {
+            pc: Some(pc),
+            end: pc.wrapping_add(step.length.into()),
+            number,
+            how: Ending::Encoding(step.encoding),
+            attempted: step.outcome == Outcome::Attempted,
+            taken: step.taken,
+        })
+    }
+
     /// How control left it.
-    pub(super) fn left(&self, isa: Isa) -> Left {
+    pub(super) fn left(&self, isa: Isa, effects: &mut Effects) -> Left {
         match self.how {
             Ending::Exit(exit) => Left::by_exit(exit),
             Ending::Encoding(encoding) => {
-                let control = flow(isa, self.pc.unwrap_or(0), encoding).control;
+                let control = effects.control(isa, encoding);
                 if self.attempted && control.retires() { Left::Trap } else { Left::by_control(control) }
             }
         }

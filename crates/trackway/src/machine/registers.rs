@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{
     Accesses, Batch, Isa, Outcome, Reg, RegAccess, RegClass, RegRole, RegUpdate, Step, Value,
 };
-use trackway_isa::Recent;
 
 use super::csrs;
+use super::effects::{Effect, Effects};
+use super::slots::{FILE, slot};
 
 /// How a register's content came to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,12 +78,6 @@ struct Entry {
     how: How,
 }
 
-/// Registers `x`, `f` and `v` have a slot each; the mask of slots fits in a `u128`.
-pub(super) const FILE: usize = 32;
-
-/// Effects of encodings on registers, decoded.
-pub(super) type Effects = Recent<(u32, Isa), Effect, 1024>;
-
 /// The registers that a trace has shown so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Registers {
@@ -108,28 +103,14 @@ impl PartialEq for Registers {
     }
 }
 
-/// Registers that an encoding writes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Effect {
-    pub(super) slots: u128,
-    pub(super) csrs: csrs::Written,
-    /// The encoding has no meaning here: it may write anything.
-    pub(super) unknown: bool,
-}
-
-pub(super) fn slot(reg: Reg) -> Option<usize> {
-    let file = match reg.class {
-        RegClass::Int => 0,
-        RegClass::Float => 1,
-        RegClass::Vector => 2,
-        RegClass::Csr | RegClass::Pc | RegClass::Other => return None,
-    };
-    (usize::from(reg.number) < FILE).then(|| file * FILE + usize::from(reg.number))
-}
-
 impl Registers {
     pub(super) fn new(isa: Isa) -> Self {
         Registers { zero: matches!(isa, Isa::Rv32 | Isa::Rv64), ..Registers::default() }
+    }
+
+    /// The effects of encodings, decoded.
+    pub(super) fn effects(&mut self) -> &mut Effects {
+        &mut self.effects
     }
 
     /// True if any of the three files was accessed.
@@ -176,30 +157,35 @@ impl Registers {
     #[inline]
     pub(super) fn step(&mut self, isa: Isa, batch: &Batch, step: &Step, number: u64) {
         let accesses = batch.regs_of(step.accesses);
-        let mut recorded = 0u128;
-        let mut recorded_csr = false;
-        // The registers read were so before the instruction wrote.
-        for access in accesses {
-            match access.role {
-                RegRole::Source => self.see(batch, access, number, How::Seen),
-                RegRole::State => self.see(batch, access, number, How::Shown),
-                RegRole::Destination | RegRole::Ready => {}
+        // The registers read were so before the instruction wrote, and mostly come first.
+        let (before, rest) = split(accesses);
+        before.iter().for_each(|access| self.read(batch, access, number));
+        match rest {
+            [] => {}
+            [only] => self.write(batch, only, number),
+            _ => {
+                rest.iter().for_each(|access| self.read(batch, access, number));
+                let written = rest.iter().filter(|access| access.role == RegRole::Destination);
+                written.for_each(|access| self.write(batch, access, number));
             }
         }
-        for access in accesses.iter().filter(|access| access.role == RegRole::Destination) {
-            match slot(access.reg) {
-                Some(place) => recorded |= 1 << place,
-                None => recorded_csr = true,
-            }
-            self.write(batch, access, number);
-        }
-        if step.outcome == Outcome::Attempted || !self.any() {
+        if step.outcome == Outcome::Attempted || !self.any() || self.effects.are_shown(isa, step, rest) {
             return;
         }
-        let effect = Effect::of_step(&mut self.effects, isa, step);
-        let hidden = effect.slots & !recorded;
-        if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded_csr {
-            self.hide(effect, hidden, recorded, number, accesses);
+        let recorded = Recorded::of(rest);
+        let effect = self.effects.of_step(isa, step);
+        let hidden = effect.slots & !recorded.slots;
+        if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded.csr {
+            self.hide(effect, hidden, recorded.slots, number, accesses);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, batch: &Batch, access: &RegAccess, number: u64) {
+        match access.role {
+            RegRole::Source => self.see(batch, access, number, How::Seen),
+            RegRole::State => self.see(batch, access, number, How::Shown),
+            RegRole::Destination | RegRole::Ready => {}
         }
     }
 
@@ -284,6 +270,20 @@ impl Registers {
 
     #[inline]
     pub(super) fn see_word(&mut self, reg: Reg, (value, mask): (u64, u64), number: u64, how: How) {
+        // Mostly it is known.
+        if let Some(place) = slot(reg)
+            && let Some(Some(entry)) = self.slots.get(place)
+            && entry.mask & mask == mask
+            && (entry.value ^ value) & mask == 0
+            && self.wide.is_empty()
+        {
+            return;
+        }
+        self.see_another(reg, (value, mask), number, how);
+    }
+
+    #[inline(never)]
+    fn see_another(&mut self, reg: Reg, (value, mask): (u64, u64), number: u64, how: How) {
         if mask == 0 || self.is_zero(reg) {
             return;
         }
@@ -303,12 +303,21 @@ impl Registers {
     #[inline]
     fn write(&mut self, batch: &Batch, access: &RegAccess, number: u64) {
         match word(access) {
+            Some((value, mask)) if access.update == RegUpdate::Set && self.wide.is_empty() => {
+                if let Some(place) = slot(access.reg)
+                    && let Some(entry) = self.slots.get_mut(place)
+                    && !(self.zero && place == 0)
+                {
+                    *entry = Some(Entry { value, mask, number, how: How::Written });
+                    return;
+                }
+                self.write_word(access.reg, RegUpdate::Set, (value, mask), number);
+            }
             Some(word) => self.write_word(access.reg, access.update, word, number),
             None => self.set_wide(access.reg, wide(batch, access), number, How::Written),
         }
     }
 
-    #[inline]
     pub(super) fn write_word(
         &mut self,
         reg: Reg,
@@ -377,6 +386,33 @@ impl Registers {
     }
 }
 
+/// The registers that an instruction read, and the others from the first that it wrote.
+#[inline]
+pub(super) fn split(accesses: &[RegAccess]) -> (&[RegAccess], &[RegAccess]) {
+    let first = accesses.iter().position(|access| access.role == RegRole::Destination);
+    accesses.split_at(first.unwrap_or(accesses.len()))
+}
+
+/// The registers written that a trace shows.
+pub(super) struct Recorded {
+    pub(super) slots: u128,
+    /// One is in none of the three files.
+    pub(super) csr: bool,
+}
+
+impl Recorded {
+    pub(super) fn of(accesses: &[RegAccess]) -> Self {
+        let mut recorded = Recorded { slots: 0, csr: false };
+        for access in accesses.iter().filter(|access| access.role == RegRole::Destination) {
+            match slot(access.reg) {
+                Some(place) => recorded.slots |= 1 << place,
+                None => recorded.csr = true,
+            }
+        }
+        recorded
+    }
+}
+
 /// The register that is always zero, where there is one.
 pub(super) const ZERO: Reg = Reg { class: RegClass::Int, number: 0 };
 
@@ -401,33 +437,5 @@ pub(super) fn word(access: &RegAccess) -> Option<(u64, u64)> {
         Value::Word(value) => Some((value, access.known.unwrap_or(u64::MAX))),
         Value::Unknown => Some((0, 0)),
         Value::Bytes(_) => None,
-    }
-}
-
-impl Effect {
-    /// The effect of a step; one without its encoding may write anything.
-    #[inline]
-    pub(super) fn of_step(effects: &mut Effects, isa: Isa, step: &Step) -> Effect {
-        match step.length {
-            0 => Effect { unknown: true, ..Effect::default() },
-            _ => *effects.get((step.encoding, isa), || Effect::of(isa, step.encoding)),
-        }
-    }
-
-    fn of(isa: Isa, encoding: u32) -> Effect {
-        let Some(registers) = trackway_isa::registers(isa, encoding) else {
-            return Effect { unknown: true, ..Effect::default() };
-        };
-        let mut effect = Effect { csrs: csrs::Written::by(isa, encoding), ..Effect::default() };
-        for reg in registers.destinations() {
-            match slot(reg) {
-                Some(place) => effect.slots |= 1 << place,
-                None => effect.csrs.add(reg.number),
-            }
-            if registers.grouped && reg.class == RegClass::Vector {
-                effect.slots |= u128::from(u32::MAX) << (2 * FILE);
-            }
-        }
-        effect
     }
 }

@@ -1,7 +1,8 @@
 //! The state of a machine, event by event.
 
 use super::*;
-use trackway_core::{GapReason, RegAccess, RegRole, RegUpdate, SplitMix64, Value, pack, unpack};
+use std::sync::Arc;
+use trackway_core::{GapReason, Outcome, RegAccess, RegRole, RegUpdate, SplitMix64, Value, pack, unpack};
 
 const X: fn(u16) -> Reg = |number| Reg { class: RegClass::Int, number };
 const CSR: fn(u16) -> Reg = |number| Reg { class: RegClass::Csr, number };
@@ -272,13 +273,13 @@ fn passages_lead_to_the_same_state() {
         let batch = random_events(&mut random, count);
         let [mut whole, mut joined] = [Machine::new(Isa::Rv64), Machine::new(Isa::Rv64)];
         let (mut number, mut begun) = (0, 0);
-        let mut passage = Passage::new(Isa::Rv64);
+        let mut passage = Passage::new(Isa::Rv64, Arc::default());
         for (n, event) in batch.events.iter().enumerate() {
             whole.apply(&batch, event, number);
             passage.observe(&batch, event);
             number += event.kind.instructions();
             if random.below(9) == 0 || n + 1 == batch.events.len() {
-                let before = std::mem::replace(&mut passage, Passage::new(Isa::Rv64));
+                let before = std::mem::replace(&mut passage, Passage::new(Isa::Rv64, Arc::default()));
                 if before.apply(&mut joined, begun) {
                     assert_eq!(joined, whole, "seed {seed}, after event {n}");
                 } else {
@@ -290,5 +291,42 @@ fn passages_lead_to_the_same_state() {
                 begun = number;
             }
         }
+    }
+}
+
+/// Many steps at once, as an index takes them in, lead to the same state as one by one.
+#[test]
+fn steps_at_once_are_steps_one_by_one() {
+    let mut random = SplitMix64(7);
+    let encodings = [NOP, CALL, RET, ADDI_A0, ECALL, MRET, 0x0000_0063, 0x3005_1073, 0x0000_0517, 0];
+    for _ in 0..200 {
+        let mut batch = Batch::default();
+        let mut pc = 0x1000u64;
+        for _ in 0..random.below(40) {
+            let begun = batch.begin_accesses();
+            for _ in 0..random.below(4) {
+                let role = [RegRole::Source, RegRole::Destination, RegRole::State][random.below(3) as usize];
+                let reg = if random.below(8) == 0 { CSR(0x300) } else { X(random.below(12) as u16) };
+                batch.regs.push(access(reg, role, random.below(3)));
+            }
+            let accesses = batch.end_accesses(begun).expect("few");
+            let encoding = encodings[random.below(encodings.len() as u64) as usize];
+            let length = if random.below(30) == 0 { 0 } else { 4 };
+            let mut step = Step { accesses, ..Step::new(pc, encoding, length) };
+            if random.below(20) == 0 {
+                step.pc = None;
+            }
+            if random.below(20) == 0 {
+                step.outcome = Outcome::Attempted;
+            }
+            batch.push(0, EventKind::Step(step));
+            pc = if random.below(4) == 0 { 0x1000 + 4 * random.below(16) } else { pc + 4 };
+        }
+        let (mut one_by_one, mut at_once) = (Machine::new(Isa::Rv64), Machine::new(Isa::Rv64));
+        for (number, event) in batch.events.iter().enumerate() {
+            one_by_one.apply(&batch, event, number as u64);
+        }
+        assert_eq!(at_once.steps(&batch, &batch.events, 0), batch.events.len());
+        assert_eq!(at_once, one_by_one);
     }
 }

@@ -256,21 +256,45 @@ impl Frames {
         true
     }
 
-    /// Frames without an id change: fifteen bytes at once.
+    /// The bytes of a frame that has those of the current id only, and the index of the byte that says so again: 15, which
+    /// holds the flags, if none does. `None` for any other frame.
+    #[inline(always)]
+    fn whole(&self, frame: &[u8; FRAME]) -> Option<([u8; FRAME], usize)> {
+        let bytes = u128::from_le_bytes(*frame);
+        let ids = bytes & IDS;
+        let index = if ids == 0 { 15 } else { ids.trailing_zeros() as usize / 8 };
+        let is_one = ids & ids.wrapping_sub(1) == 0;
+        (ids == 0 || is_one && self.id == Some(frame[index] >> 1))
+            .then(|| ((bytes | FLAGS[usize::from(frame[15])]).to_le_bytes(), index))
+    }
+
+    /// Frames of the current id: all their bytes at once.
     #[inline]
     fn fast(&mut self, buffer: &[u8], id: u8, limit: usize, out: &mut Deframed) {
         let wanted = self.id == Some(id);
-        while let Some(chunk) = buffer.get(self.at..).and_then(|rest| rest.first_chunk::<16>()) {
-            let frame = u128::from_le_bytes(*chunk);
-            if frame & IDS != 0 || out.bytes.len() >= limit {
-                return;
-            }
+        // The frame before it fills its stretch.
+        let mut follows = false;
+        while out.bytes.len() < limit
+            && let Some(frame) = buffer.get(self.at..).and_then(|rest| rest.first_chunk::<FRAME>())
+            && let Some((bytes, index)) = self.whole(frame)
+        {
             if wanted {
-                let data = frame | FLAGS[usize::from(chunk[15])];
-                out.stretch(self.at as u64, 15);
-                out.bytes.extend_from_slice(&data.to_le_bytes()[..15]);
+                if !follows && index > 0 {
+                    out.stretch(self.at as u64, 15);
+                }
+                follows = index == 15;
+                if follows {
+                    out.bytes.extend_from_slice(&bytes[..15]);
+                } else {
+                    let (before, after) = pieces(&bytes, index);
+                    out.bytes.extend_from_slice(before);
+                    if !after.is_empty() {
+                        out.stretch((self.at + index + 1) as u64, u64::MAX);
+                        out.bytes.extend_from_slice(after);
+                    }
+                }
             }
-            self.at += 16;
+            self.at += FRAME;
         }
     }
 
@@ -364,6 +388,11 @@ impl Frames {
     }
 }
 
+/// The data of a frame before and after the byte at `index`, which is not data.
+fn pieces(frame: &[u8; FRAME], index: usize) -> (&[u8], &[u8]) {
+    (&frame[..index], frame.get(index + 1..15).unwrap_or_default())
+}
+
 /// A part of a frame.
 enum Part {
     /// A byte of this id, and its offset.
@@ -438,11 +467,11 @@ fn survey(framing: Framing, buffer: &[u8], reached: &mut dyn FnMut(usize)) -> Su
         while !frames.searching
             && frames.at < until
             && !frames.blocks
-            && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
-            && u128::from_le_bytes(*chunk) & IDS == 0
+            && let Some(frame) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<FRAME>())
+            && let Some((_, index)) = frames.whole(frame)
         {
             if let Some(id) = frames.id {
-                found[usize::from(id)].0 += 15;
+                found[usize::from(id)].0 += if index == 15 { 15 } else { 14 };
             }
             frames.at += 16;
         }
@@ -480,11 +509,12 @@ pub(crate) fn split(
         while !frames.searching
             && frames.at < until
             && !frames.blocks
-            && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
-            && u128::from_le_bytes(*chunk) & IDS == 0
+            && let Some(frame) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<FRAME>())
+            && let Some((bytes, index)) = frames.whole(frame)
         {
-            let data = u128::from_le_bytes(*chunk) | FLAGS[usize::from(chunk[15])];
-            put(frames.id, &data.to_le_bytes()[..15]);
+            let (before, after) = pieces(&bytes, index);
+            put(frames.id, before);
+            put(frames.id, after);
             frames.at += 16;
         }
         reached(frames.at);
@@ -609,6 +639,47 @@ mod tests {
                     prop_assert_eq!(rest.bytes[index], whole.bytes[index + cut]);
                     prop_assert_eq!(rest.offset(index, &mut 0), whole.offset(index + cut, &mut 0));
                 }
+            }
+        }
+
+        /// Frames that are read at once have the same bytes as byte by byte; many say their id again.
+        #[test]
+        fn whole_frames_are_bytes_one_by_one(
+            mut frames in proptest::collection::vec((any::<[u8; FRAME]>(), 0u8..8), 1..60),
+            limit in 1usize..100,
+        ) {
+            for (frame, kind) in &mut frames {
+                if *kind > 0 {
+                    frame.iter_mut().step_by(2).take(8).for_each(|byte| *byte &= 0xfe);
+                }
+                match *kind {
+                    1..4 => frame[usize::from(frame[15] >> 4 & 0xe)] = 0x21,
+                    4 => frame[0] = 0x31,
+                    _ => {}
+                }
+            }
+            let buffer: Vec<u8> = frames.iter().flat_map(|(frame, _)| *frame).collect();
+            for id in [0x10, 0x18] {
+                let (mut plainly, mut frame) = (Vec::new(), [(0, 0); 16]);
+                let mut walk = Frames::new(Framing::Coresight, &buffer);
+                while let Some(step) = walk.frame(&buffer, &mut frame) {
+                    match step {
+                        Step::Frame(len) => walk.slow(&frame[..len], &mut |part| match part {
+                            Part::Byte(owner, byte, offset) if owner == Some(id) => plainly.push((byte, offset)),
+                            _ => {}
+                        }),
+                        Step::Barrier => walk.id = None,
+                        Step::Sync | Step::Torn => {}
+                    }
+                }
+                let all = pull(Framing::Coresight, &buffer, id, limit);
+                let found: Vec<(u8, u64)> =
+                    (0..all.bytes.len()).map(|index| (all.bytes[index], all.offset(index, &mut 0))).collect();
+                prop_assert_eq!(&found, &plainly);
+                let of_id = ids(Framing::Coresight, &buffer).iter().find(|known| known.0 == id).map_or(0, |known| known.1);
+                prop_assert_eq!(of_id, plainly.len() as u64);
+                let split = split(Framing::Coresight, &buffer, usize::MAX, &mut |_| ());
+                prop_assert!(split[usize::from(id)].iter().eq(plainly.iter().map(|(byte, _)| byte)));
             }
         }
 

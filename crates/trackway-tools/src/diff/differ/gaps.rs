@@ -2,7 +2,7 @@
 
 use trackway_core::Result;
 
-use super::super::explain::{FIRST, GROWTH, continuation};
+use super::super::explain::{ALIKE, FIRST, GROWTH, continuation};
 use super::super::hunk::Hunk;
 use super::super::report::Stretch;
 use super::super::side::{Cell, MOST};
@@ -11,11 +11,33 @@ use super::Differ;
 /// Instructions after a gap that are searched for on the other side.
 const SURE: usize = 2048;
 
+/// Stretches ahead among which the next that both sides have is searched.
+const NEAR: usize = 8;
+
+/// The nearest stretches between gaps that are alike: how many come before them on each side. One that is only changed is
+/// the likeliest.
+fn resume(ours: &[&[u64]], theirs: &[&[u64]]) -> Option<(usize, usize)> {
+    let mut pairs: Vec<(usize, usize)> =
+        (0..ours.len()).flat_map(|a| (0..theirs.len()).map(move |b| (a, b))).skip(1).collect();
+    pairs.sort_by_key(|&(a, b)| ((a, b) != (1, 1), a + b, a.abs_diff(b)));
+    pairs.into_iter().find(|&(a, b)| ours[a] == theirs[b])
+}
+
 impl Differ<'_, '_> {
     /// Something is missing on a side: finds where it continues on the other.
     pub(super) fn gap(&mut self) -> Result<()> {
         let (gap_a, gap_b) = (self.a.at_gap(), self.b.at_gap());
         let data = self.data();
+        // Traces with many gaps mostly have the same ones: more is read only where they have not.
+        self.a.collect(ALIKE, data)?;
+        self.b.collect(ALIKE, data)?;
+        let ((n, a_closed), (m, b_closed)) = (self.a.stretch(ALIKE), self.b.stretch(ALIKE));
+        let shorter = n.min(m);
+        let is_whole = shorter == ALIKE || (n == shorter && a_closed) || (m == shorter && b_closed);
+        let (ours, theirs) = (&self.a.window.strong, &self.b.window.strong);
+        if gap_a && gap_b && shorter > 0 && is_whole && ours[..shorter] == theirs[..shorter] {
+            return self.skip(0, 0);
+        }
         let mut size = FIRST * GROWTH;
         loop {
             self.a.collect(size, data)?;
@@ -37,6 +59,21 @@ impl Differ<'_, '_> {
             });
             if let Some((skip_a, skip_b)) = found {
                 return self.skip(skip_a, skip_b);
+            }
+            if last
+                && gap_a
+                && gap_b
+                && let Some((skip_a, skip_b)) = resume(&self.a.stretches(NEAR), &self.b.stretches(NEAR))
+            {
+                let (deleted, inserted) = (self.a.gap_at(skip_a), self.b.gap_at(skip_b));
+                if (skip_a, skip_b) == (1, 1) {
+                    // One stretch instead of the other, to be compared.
+                    return self.skip(0, 0);
+                }
+                (self.a.gap_passed, self.b.gap_passed) = (true, true);
+                self.hunk(&Hunk { a: 0, b: 0, deleted, inserted })?;
+                (self.a.gap_passed, self.b.gap_passed) = (false, false);
+                return Ok(());
             }
             if last && gap_a && a_closed {
                 // This stretch is nowhere: the next gap begins another.

@@ -113,6 +113,17 @@ impl Side<'_> {
         }
     }
 
+    /// The first whole stretches between gaps in the window, by their keys.
+    pub(in crate::diff) fn stretches(&self, most: usize) -> Vec<&[u64]> {
+        let Window { gaps, strong, .. } = &self.window;
+        gaps.windows(2).take(most).map(|ends| &strong[ends[0]..ends[1]]).collect()
+    }
+
+    /// Index of the instruction after that gap in the window.
+    pub(in crate::diff) fn gap_at(&self, n: usize) -> usize {
+        self.window.gaps[n]
+    }
+
     /// The instruction ahead with that index in the window; its number is not known.
     pub(in crate::diff) fn ahead(&self, index: usize) -> Cell {
         let (batch, event) = self.window.places[index];

@@ -1,0 +1,25 @@
+// The tables of large answers. A test writes this file from tables.rs: TRACKWAY_BLESS=1 cargo test.
+
+export const TABLES = {
+  Timeline: { exact: "number", slices: "Drawn{}", names: "Name[]", threads: "Thread[]", instants: "Instant[]", stretches: "Stretch[]", contexts: "Span[]", clock: "Point[]", errors: "Damage[]" },
+  Drawn: { thread: "number", depth: "number", start: "number", end: "number", name: "number", bits: "number" },
+  Name: { text: "text" },
+  Thread: { id: "number", name: "text" },
+  Instant: { kind: "text", at: "number", name: "text" },
+  Stretch: { kind: "text", start: "number", end: "number", count: "number" },
+  Span: { start: "number", name: "text" },
+  Point: { at: "number", time: "hex?", cycles: "hex?" },
+  Damage: { n: "number", text: "text" },
+  Rows: { from: "number", rows: "Row[]", after: "Event[]", errors: "Damage[]" },
+  Row: { n: "number", pc: "hex?", code: "text?", text: "text?", sym: "text?", line: "text?", taken: "number?", attempted: "number", regs: "Reg[]", mem: "Access[]", ev: "Event[]" },
+  Reg: { r: "text", id: "text", w: "number", v: "hex?" },
+  Access: { k: "text", a: "hex?", s: "number", v: "hex?" },
+  Event: { kind: "text", text: "text" },
+  Memory: { size: "number?", from: "number", width: "number", accesses: "number", unplaced: "number", rows: "Piece[]" },
+  Piece: { a: "hex", r: "number", w: "number", first: "number", last: "number", who: "Who[]", others: "number", cells: "Cell{}" },
+  Who: { name: "text?", r: "number", w: "number" },
+  Cell: { column: "number", r: "number", w: "number" },
+  Tree: { total: "number", cut: "number", nodes: "Node[]", functions: "Function[]" },
+  Node: { parent: "number?", name: "text", total: "number", own: "number", calls: "number", guesses: "number", address: "hex?" },
+  Function: { name: "text", address: "hex", own: "number", total: "number", calls: "number", guesses: "number" },
+} as const;
