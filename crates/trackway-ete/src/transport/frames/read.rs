@@ -444,8 +444,8 @@ impl Survey {
     }
 }
 
-/// Bytes of a mapped file that stay in memory while it is read.
-pub(crate) const STRETCH: usize = 1 << 24;
+/// Bytes of a mapped file that each reader of it keeps in memory; every source has one.
+pub(crate) const STRETCH: usize = 1 << 22;
 
 /// Releases what was read of a buffer, from time to time.
 pub(crate) fn releasing(data: &SharedBytes) -> impl FnMut(usize) + '_ {
