@@ -53,6 +53,14 @@ impl Format for Astf {
         true
     }
 
+    fn holds(&self, isa: Isa) -> bool {
+        isa == Isa::A64
+    }
+
+    fn container_to_enter(&self) -> Option<&'static str> {
+        Some("xz")
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         probe.file.head.starts_with(MAGIC).into()
     }

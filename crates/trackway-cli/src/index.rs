@@ -78,17 +78,13 @@ pub(crate) const LONG: u64 = 10_000_000;
 
 /// Says that a container cannot be entered in the middle, and which one can.
 pub(crate) fn cannot_enter(path: &Path, trace: &Trace) -> String {
-    let way = match (trace.format().id().as_str(), trace.compression()) {
-        ("stf", _) => "trackway convert IN OUT --container zstf",
-        ("astf", _) => "trackway convert IN OUT --container xz",
-        (_, Some(_)) => "decompress it",
-        _ => "trackway convert IN OUT",
+    let path = path.display();
+    let way = match (trace.format().container_to_enter(), trace.compression()) {
+        (Some(container), _) => format!("trackway convert {path} OUT --container {container}"),
+        (None, Some(_)) => "decompress it".into(),
+        (None, None) => format!("trackway convert {path} OUT"),
     };
-    let way = way.replace("IN", &path.display().to_string());
-    format!(
-        "{}: this container can only be read from its start; one that can be entered: {way}",
-        path.display()
-    )
+    format!("{path}: this container can only be read from its start; one that can be entered: {way}")
 }
 
 fn show(args: &Args, trace: &mut Trace) -> Result<Exit, Failure> {

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::mpsc::sync_channel;
 
 use serde_json::{Value as Json, json};
+use trackway::format::Format;
 use trackway::io::{FileError, Target as Output};
 use trackway_core::{Batch, Counting, Isa, Meta, Pool, Source};
 use trackway_image::Image;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
     let file = settings(args)?;
     let into = format(args)?;
     let command = command(args, mode)?;
-    refuse(args, command.program.isa, into.id().as_str())?;
+    refuse(args, command.program.isa, into)?;
     let options = options(args)?;
     let session = Session::new().map_err(|error| failure(path, Error::Io(error)))?;
     // Where stdout has the trace or the report, the program's own output goes to stderr.
@@ -228,7 +229,7 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
 }
 
 /// Refuses what QEMU cannot do, and what a format cannot hold.
-fn refuse(args: &RecordArgs, isa: Isa, into: &str) -> Result<(), Failure> {
+fn refuse(args: &RecordArgs, isa: Isa, into: &dyn Format) -> Result<(), Failure> {
     for (name, given) in [("time", args.time.is_some()), ("write-files", args.write_files)] {
         if given {
             let text =
@@ -239,8 +240,8 @@ fn refuse(args: &RecordArgs, isa: Isa, into: &str) -> Result<(), Failure> {
     if args.qemu == Some(QemuMode::System) && args.skip_libs {
         return Err(Failure::Usage("--skip-libs is for --qemu user: a machine has no libraries".into()));
     }
-    if isa == Isa::A32 && into == "astf" {
-        return Err(Failure::Usage("ASTF holds AArch64 only, and this is an AArch32 program".into()));
+    if !into.holds(isa) {
+        return Err(Failure::Usage(format!("{} does not hold {isa} instructions", into.title())));
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub use settings::{Settings, template};
 pub use toml::Table;
 pub use toml::Value;
 
-use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Rule, Sink, Source};
+use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, Rule, Sink, Source};
 use trackway_image::Image;
 use trackway_io::{File, Target};
 
@@ -97,6 +97,17 @@ pub trait Format: Sync {
     /// True if an output holds comments on the trace as a whole.
     fn holds_comments(&self) -> bool {
         false
+    }
+
+    /// True if its traces hold instructions of this set.
+    fn holds(&self, isa: Isa) -> bool {
+        let _ = isa;
+        true
+    }
+
+    /// The value of `--container` whose files can be entered in the middle, where there is a choice.
+    fn container_to_enter(&self) -> Option<&'static str> {
+        None
     }
 
     /// True if the settings ask for encoding anew where a copy of the items would do.

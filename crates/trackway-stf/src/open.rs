@@ -108,6 +108,10 @@ impl Format for Stf {
         true
     }
 
+    fn container_to_enter(&self) -> Option<&'static str> {
+        Some("zstf")
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         let head = &probe.file.head;
         (head.starts_with(ZSTF_MAGIC) || head.starts_with(PLAIN_MAGIC)).into()
