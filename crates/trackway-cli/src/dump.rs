@@ -83,6 +83,8 @@ struct Part<'a> {
     to: Option<Position>,
     window: Bounds,
     budget: Budget,
+    /// A part only: its health is that of the events that were shown.
+    is_limited: bool,
     shown: Counts,
     /// Errors that were passed before the window.
     errors_before: u64,
@@ -137,6 +139,7 @@ impl<'a> Part<'a> {
             to,
             window: Bounds::new(begin, end, before),
             budget: Budget(args.limit.unwrap_or(u64::MAX)),
+            is_limited: limited || args.limit.is_some(),
             shown: Counts::default(),
             errors_before: 0,
             expands: matches!(args.shape, Shape::Text | Shape::Pcs) || limited,
@@ -173,9 +176,8 @@ impl<'a> Part<'a> {
         drop(progress);
         check.warn();
         let ended = ended.and_then(|()| self.complain());
-        let limited = args.limit.is_some() || self.from.is_some() || self.to.is_some();
         // Batches are read whole; the health is that of the window.
-        if limited {
+        if self.is_limited {
             health.items = None;
             health.counts = std::mem::take(&mut self.shown);
             health.errors -= self.errors_before;
@@ -261,11 +263,13 @@ impl<'a> Part<'a> {
             return Ok(ControlFlow::Break(()));
         }
         view.event(batch, event, number, &mut self.budget)?;
-        let doubtful = self.shown.doubtful;
-        self.shown.add(batch, event);
-        if self.expands {
-            // A run is counted as a whole, before it becomes instructions.
-            self.shown.doubtful = doubtful;
+        if self.is_limited {
+            let doubtful = self.shown.doubtful;
+            self.shown.add(batch, event);
+            if self.expands {
+                // A run is counted as a whole, before it becomes instructions.
+                self.shown.doubtful = doubtful;
+            }
         }
         Ok(if self.budget.0 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -314,7 +318,8 @@ impl<W: Write> View for EventLines<W> {
 fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let mut items = trace.items().map_err(failed)?;
-    let Colours { faint, name, bad, .. } = Colours::of_stdout();
+    let colours = Colours::of_stdout();
+    let (Colours { faint, name, bad, .. }, are_on) = (colours, colours.are_on());
     let mut out = BufWriter::with_capacity(1 << 16, pager::stdout(args.common.no_pager));
     let mut item = Item::default();
     let mut health = Health::default();
@@ -366,7 +371,11 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
             } else {
                 let space = if item.text.is_empty() { "" } else { " " };
                 let (offset, word, text) = (item.offset, &item.name, plain(&item.text));
-                writeln!(out, "{faint}{offset:#010x}{faint:#} {name}{word}{name:#}{space}{text}")?;
+                if are_on {
+                    writeln!(out, "{faint}{offset:#010x}{faint:#} {name}{word}{name:#}{space}{text}")?;
+                } else {
+                    writeln!(out, "{offset:#010x} {word}{space}{text}")?;
+                }
                 if !item.note.is_empty() {
                     writeln!(out, "{:>10} {}", number + 1, plain(&item.note))?;
                 }

@@ -30,6 +30,7 @@ mod export;
 mod find;
 mod flags;
 mod flame;
+mod hex;
 mod image;
 mod index;
 mod info;

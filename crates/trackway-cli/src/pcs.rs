@@ -6,6 +6,7 @@ use serde_json::json;
 use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_isa::flow;
 
+use crate::hex::digits;
 use crate::json::{hex, object, write_line};
 use crate::report::say;
 use crate::view::{Budget, View};
@@ -38,7 +39,9 @@ impl<W: Write> Pcs<W> {
             return Ok(());
         }
         if !self.json {
-            return self.out.write_all(&hex_line(pc));
+            let mut line = [b'\n'; 17];
+            line[..16].copy_from_slice(&digits(pc));
+            return self.out.write_all(&line);
         }
         let mut object = object("pc");
         object.extend(self.name.as_ref().map(|name| ("source".to_string(), json!(name))));
@@ -93,15 +96,6 @@ impl<W: Write> View for Pcs<W> {
     }
 }
 
-/// 16 hex digits and a line end; formatting machinery is too slow for millions of these.
-fn hex_line(pc: u64) -> [u8; 17] {
-    let mut line = [b'\n'; 17];
-    for (n, digit) in line[..16].iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(pc >> (60 - 4 * n) & 0xf) as usize];
-    }
-    line
-}
-
 /// One line per straight run. Steps are joined up to the next transfer, runs where one continues into the next.
 pub(crate) struct Runs<W> {
     out: W,
@@ -146,7 +140,11 @@ impl<W: Write> Runs<W> {
             return Ok(());
         }
         if !self.json {
-            return writeln!(self.out, "{start:016x} {end:016x} {count} {exit}");
+            let mut addresses = [b' '; 34];
+            addresses[..16].copy_from_slice(&digits(start));
+            addresses[17..33].copy_from_slice(&digits(end));
+            self.out.write_all(&addresses)?;
+            return writeln!(self.out, "{count} {}", exit.as_str());
         }
         let mut object = object("run");
         object.extend(self.name.as_ref().map(|name| ("source".to_string(), json!(name))));

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 /// The text with control characters escaped, so that it cannot move the cursor or leave its line.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    // Most text is plain ASCII, which needs no look at its letters.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain || !text.contains(char::is_control) {
         return Cow::Borrowed(text);
     }
     let escaped = |letter: char| match letter {
