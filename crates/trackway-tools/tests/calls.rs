@@ -18,6 +18,7 @@ const JAL: u32 = 0x0000_00ef; // jal ra, .
 const RET: u32 = 0x0000_8067;
 const NOP: u32 = 0x0000_0013;
 const JUMP: u32 = 0x0000_006f; // j .
+const JR: u32 = 0x0003_0067; // jr t1
 const MRET: u32 = 0x3020_0073;
 
 impl Script {
@@ -66,7 +67,7 @@ fn calls_and_recursion() {
 }
 
 #[test]
-fn a_longjmp_leaves_several_frames() {
+fn a_return_past_several_calls_leaves_their_frames() {
     let mut script = Script::default();
     script.step(0x1000, JAL).step(0x2000, JAL).step(0x3000, NOP).step(0x3004, RET).step(0x1004, NOP);
     expect(&script, &[("0x1000", 2), ("0x1000 0x2000", 1), ("0x1000 0x2000 0x3000", 2)]);
@@ -95,6 +96,28 @@ fn a_tail_call_takes_the_place_of_its_caller() {
     let wanted =
         [(name(a), 2), (format!("{} {}", name(a), name(b)), 1), (format!("{} {}", name(a), name(c)), 2)];
     assert_eq!(paths(&called), wanted.into());
+}
+
+/// `longjmp` goes to the return address of `setjmp`, which no open frame has: the function there is on the stack, and those
+/// above it are left. It is a guess, since the function may be there twice.
+#[test]
+fn a_longjmp_returns_to_the_function_that_called_setjmp() {
+    let (programs, [a, b, c]) = sort();
+    for longjmp in [RET, JR] {
+        let mut script = Script::default();
+        script.step(a, JAL).step(b, RET).step(a + 4, JAL).step(c, JAL).step(b, longjmp);
+        script.step(a + 4, NOP).step(a + 8, JAL).step(c, RET).step(a + 12, NOP);
+        let mut tree = CallTree::new(Isa::Rv64, &programs);
+        tree.observe(&script.0);
+        let called = tree.finish();
+        let path = |list: &[u64]| {
+            list.iter().map(|pc| programs[0].place(*pc).unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        let wanted = [(path(&[a]), 5), (path(&[a, b]), 1), (path(&[a, c]), 2), (path(&[a, c, b]), 1)];
+        assert_eq!(paths(&called), wanted.into());
+        let guesses: u64 = called.tree.nodes().iter().map(|node| node.guesses).sum();
+        assert_eq!(guesses, 1);
+    }
 }
 
 /// A program, and where three of its functions begin.

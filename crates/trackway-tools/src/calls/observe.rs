@@ -64,6 +64,8 @@ struct Thread {
     trap: Option<Pending>,
     /// The function is not known any more: a gap, another thread.
     is_lost: bool,
+    /// Control came by a return or an indirect jump that fits no frame.
+    is_stray: bool,
     /// Instructions so far.
     number: u64,
 }
@@ -199,6 +201,7 @@ impl Following {
                 last: None,
                 trap: None,
                 is_lost: true,
+                is_stray: false,
                 number: 0,
             });
             threads.len() - 1
@@ -265,7 +268,10 @@ impl Thread {
     /// Control arrives at `pc`: the stack is what it should be there. Returns the frame that was entered.
     fn arrive(&mut self, pc: u64) -> Option<Frame> {
         let (depth, forgotten) = (self.calls.depth(), self.calls.forgotten);
+        let is_free = matches!(self.last, Some(Last { left: Some(Left::Return | Left::IndirectJump), .. }));
+        let is_free = is_free && self.trap.is_none();
         self.go(pc);
+        self.is_stray = is_free && self.calls.depth() == depth;
         if self.calls.depth() > depth {
             // The outermost frame is forgotten where there are too many.
             if self.calls.forgotten > forgotten
@@ -436,7 +442,9 @@ fn place(
     if here == Some(function) {
         return top;
     }
-    if is_lost {
+    // A tail call goes to the start of a function; into the middle of one goes `longjmp`, or a return without its call.
+    let is_stray = std::mem::take(&mut thread.is_stray) && functions.get(function).address != pc;
+    if is_lost || is_stray {
         // Somewhere up the stack, if anywhere: the frames above it are left.
         let found = thread.nodes.iter().rposition(|id| function_of(tree, *id) == Some(function));
         let frames =
@@ -457,7 +465,7 @@ fn place(
         NodeKind::Handler(_) => (parent, NodeKind::Handler(function)),
     };
     let node = tree.child(parent, kind);
-    tree.node(node).guesses += u64::from(is_lost && here.is_some());
+    tree.node(node).guesses += u64::from((is_lost || is_stray) && here.is_some());
     *thread.top() = node;
     node
 }
