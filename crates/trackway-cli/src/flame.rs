@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut title = args.input.file.display().to_string();
     if let Some(path) = &args.against {
         let other = Input { file: path.clone(), ..args.input.clone() }.called(args.inlined)?;
-        compare(&mut frames, &Frames::new(&other.result, &other.meta));
+        compare(&mut frames, Frames::new(&other.result, &other.meta));
         title = format!("{title} against {}", path.display());
         other.checked.warn();
         other.ended?;

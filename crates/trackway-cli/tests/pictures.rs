@@ -271,3 +271,14 @@ fn hostile_processes_and_marks_stay_inert() {
         assert!(!stdout(&[command, &marked, "-o", "-"]).contains("<svg onload"), "{command}");
     }
 }
+
+/// Threads on which nothing ran are not in the tree.
+#[test]
+fn a_report_has_the_threads_that_ran() {
+    let (trace, elf) = (repo("testdata/perf/sort.data"), repo("programs/aarch64/sort.elf"));
+    let page = stdout(&["report", &trace, "--elf", &elf, "-o", "-"]);
+    let tree = page.split("<div class=\"tree\">").nth(1).and_then(|rest| rest.split("</div>\n<p").next());
+    let tree = tree.expect("a tree");
+    assert!(tree.contains("cpu0 sort pid") && tree.contains("cpu1 worker pid"), "{tree}");
+    assert!(!tree.contains(" 0 instructions"), "{tree}");
+}

@@ -171,6 +171,12 @@ pub struct Called {
 }
 
 impl Called {
+    /// Did instructions run on more than one thread?
+    pub fn has_threads(&self) -> bool {
+        let threads = self.tree.nodes().iter().zip(self.tree.inclusive());
+        threads.filter(|(node, sum)| node.parent.is_none() && *sum > 0).count() > 1
+    }
+
     /// Puts back what is not stored; `None` if these cannot be the calls of a trace.
     pub fn restore(mut self, isa: Isa, programs: &[Arc<Image>]) -> Option<Self> {
         self.executed.restore()?;

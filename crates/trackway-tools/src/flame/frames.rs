@@ -19,21 +19,24 @@ pub struct Frames {
     pub before: Option<u64>,
     /// Times that control got here by a guess.
     pub guesses: u64,
+    /// Are the frames above threads?
+    pub has_threads: bool,
     /// The frames above, by label.
     pub above: BTreeMap<String, Frames>,
 }
 
 impl Frames {
-    /// The frames of a call tree; threads are frames where there are several.
+    /// The frames of a call tree; threads are frames where several ran.
     pub fn new(called: &Called, meta: &Meta) -> Self {
         let nodes = called.tree.nodes();
-        let mut root = Frames::default();
+        let mut root = Frames { has_threads: called.has_threads(), ..Frames::default() };
+        let has_threads = root.has_threads;
         for (id, node) in nodes.iter().enumerate() {
             let mut at = &mut root;
             at.total += node.instructions;
             for id in called.tree.path(id as u32) {
                 let label = match nodes[id as usize].kind {
-                    NodeKind::Thread(_) if called.threads.len() == 1 => continue,
+                    NodeKind::Thread(_) if !has_threads => continue,
                     NodeKind::Thread(n) => thread_label(called, n, meta),
                     NodeKind::Function(id) => called.functions.get(id).label(),
                     NodeKind::Handler(id) => format!("{} [trap]", called.functions.get(id).label()),
@@ -79,8 +82,18 @@ pub fn thread_name(space: &Space, meta: &Meta) -> String {
 }
 
 /// Puts what `other` has beside each frame, and adds the frames that only `other` has.
-pub fn compare(frames: &mut Frames, other: &Frames) {
-    let mut pairs: Vec<(&mut Frames, Option<&Frames>)> = vec![(frames, Some(other))];
+pub fn compare(frames: &mut Frames, mut other: Frames) {
+    if frames.has_threads && other.has_threads {
+        // Ids differ from run to run: threads without a namesake are the same in order.
+        let alone = |of: &Frames, among: &Frames| -> Vec<String> {
+            of.above.keys().filter(|label| !among.above.contains_key(*label)).cloned().collect()
+        };
+        for (label, theirs) in alone(frames, &other).into_iter().zip(alone(&other, frames)) {
+            let thread = other.above.remove(&theirs).unwrap_or_default();
+            other.above.insert(label, thread);
+        }
+    }
+    let mut pairs: Vec<(&mut Frames, Option<&Frames>)> = vec![(frames, Some(&other))];
     while let Some((frame, other)) = pairs.pop() {
         frame.before = Some(other.map_or(0, |other| other.total));
         for label in other.into_iter().flat_map(|other| other.above.keys()) {
@@ -89,5 +102,29 @@ pub fn compare(frames: &mut Frames, other: &Frames) {
         for (label, above) in &mut frame.above {
             pairs.push((above, other.and_then(|other| other.above.get(label))));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two runs of a program have other process ids, and are compared all the same.
+    #[test]
+    fn threads_of_two_runs_are_the_same() {
+        let run = |threads: [(&str, u64); 2]| {
+            let thread = |(label, total): (&str, u64)| {
+                let main = Frames { own: total, total, ..Frames::default() };
+                let above = BTreeMap::from([("main".to_string(), main)]);
+                (label.to_string(), Frames { total, above, ..Frames::default() })
+            };
+            let total = threads[0].1 + threads[1].1;
+            Frames { total, has_threads: true, above: threads.map(thread).into(), ..Frames::default() }
+        };
+        let mut frames = run([("pid 0x10", 7), ("pid 0x11", 5)]);
+        compare(&mut frames, run([("pid 0x2", 6), ("pid 0x3", 4)]));
+        let before: Vec<_> =
+            frames.above.values().map(|one| (one.before, one.above["main"].before)).collect();
+        assert_eq!(before, [(Some(6), Some(6)), (Some(4), Some(4))]);
     }
 }

@@ -12,11 +12,11 @@ pub(super) struct Stack {
     pub(super) instructions: u64,
 }
 
-/// The label of a node; `None` for the only thread.
+/// The label of a node; `None` for the only thread that ran.
 pub(super) fn label(profiled: &Profiled<'_>, id: NodeId) -> Option<String> {
     let called = profiled.called;
     match called.tree.nodes()[id as usize].kind {
-        NodeKind::Thread(_) if called.threads.len() == 1 => None,
+        NodeKind::Thread(_) if !called.has_threads() => None,
         NodeKind::Thread(n) => Some(thread_label(called, n, profiled.meta)),
         NodeKind::Function(id) => Some(called.functions.get(id).label()),
         NodeKind::Handler(id) => Some(format!("{} [trap]", called.functions.get(id).label())),

@@ -31,7 +31,8 @@ pub(super) fn tree(called: &Called, meta: &Meta) -> String {
         out: String::from("<div class=\"tree\">\n"),
     };
     for (id, node) in (0..).zip(called.tree.nodes()) {
-        if node.parent.is_none() {
+        // A source runs on a thread without ids until its first context.
+        if node.parent.is_none() && drawing.sums[id as usize] > 0 {
             drawing.node(id, 0);
         }
     }
