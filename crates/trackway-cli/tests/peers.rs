@@ -59,6 +59,20 @@ fn callgrind_annotate_reads_it() {
     assert!(said.contains(":program"), "{said}");
 }
 
+/// Own costs are together the whole, also where functions are reached without a call.
+#[test]
+#[ignore = "needs valgrind"]
+fn callgrind_annotate_adds_up() {
+    let folder = Folder::new("peers-callgrind-own");
+    let (trace, elf) = (repo("testdata/astf/levels.astf"), repo("programs/aarch64/levels.elf"));
+    let out = folder.file("levels.callgrind");
+    stdout(&["profile", &trace, "--elf", &elf, "--as", "callgrind", "-o", &out]);
+    let Some(said) = run("callgrind_annotate", &["--threshold=100", "--auto=no", &out]) else { return };
+    let count = |line: &str| line.split_whitespace().next()?.replace(',', "").parse::<u64>().ok();
+    let costs: Vec<u64> = said.lines().filter(|line| line.contains("%)")).filter_map(count).collect();
+    assert_eq!(costs[0], costs[1..].iter().sum::<u64>(), "{said}");
+}
+
 #[test]
 #[ignore = "needs lcov"]
 fn genhtml_takes_it() {

@@ -367,3 +367,11 @@ fn is_llvm(line: &str) -> bool {
 fn fields_of_bolt(line: &str) -> usize {
     line.replace("\\\\", "").replace("\\ ", "").split(' ').count()
 }
+
+/// A handler that no call enters has its cost under the function that trapped, which `calls=0` would give to that function.
+#[test]
+fn every_cost_of_a_call_has_a_call() {
+    let (trace, elf) = (repo("testdata/astf/levels.astf"), repo("programs/aarch64/levels.elf"));
+    let written = stdout(&["profile", &trace, "--elf", &elf, "--as", "callgrind", "-o", "-"]);
+    assert!(written.contains("calls=") && !written.contains("calls=0 "), "{written}");
+}

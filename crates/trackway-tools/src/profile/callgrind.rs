@@ -35,8 +35,7 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
         }
         code.insts().for_each(|(pc, _)| add(pc, passes));
     }
-    // Calls between functions, with what they cost. A function that was reached by a jump (a tail call) or after a gap has
-    // cost under its caller, but may have no calls.
+    // Calls between functions, with what they cost.
     let mut calls: BTreeMap<FunctionId, BTreeMap<FunctionId, (u64, u64)>> = BTreeMap::new();
     for (id, node) in nodes.iter().enumerate() {
         let caller = node.parent.and_then(|parent| nodes[parent as usize].kind.function());
@@ -75,6 +74,9 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
         for (callee, (count, cost)) in calls.get(function).into_iter().flatten() {
             let (callee_file, callee_line) = file_of(*callee);
             let name = plain(&functions.get(*callee).label());
+            // A function that was reached by a jump or after a gap may have no calls, but callgrind_annotate takes the cost
+            // after `calls=0` for the caller's own.
+            let count = (*count).max(1);
             let _ = writeln!(
                 out,
                 "cfi={}\ncfn={name}\ncalls={count} {callee_line}\n{first} {cost}",
