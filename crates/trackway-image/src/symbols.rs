@@ -20,6 +20,8 @@ pub struct Symbol {
     pub name: String,
     /// The instruction set there, where the symbol has it (32-bit Arm).
     pub isa: Option<Isa>,
+    /// Where its section ends.
+    limit: u64,
     /// How well it names its address: functions before labels, global before local.
     rank: u8,
 }
@@ -86,7 +88,11 @@ impl Symbols {
             }
             let rank = u8::from(is_function) << 2
                 | if symbol.is_local() { 0 } else { 1 + u8::from(!symbol.is_weak()) };
-            found.symbols.push(Symbol { address, size: symbol.size(), name: name.to_string(), isa, rank });
+            let section = file.section_by_index(section).ok();
+            let end =
+                section.map(|section| section.address().wrapping_add(section.size()).wrapping_add(bias));
+            let (size, name, limit) = (symbol.size(), name.to_string(), end.unwrap_or(u64::MAX));
+            found.symbols.push(Symbol { address, size, name, isa, limit, rank });
         }
         found.sort();
         Ok(found)
@@ -107,14 +113,17 @@ impl Symbols {
         &self.symbols
     }
 
-    /// The symbol that `pc` is in, and how far: a function by its size, else the nearest label before.
+    /// The symbol that `pc` is in, and how far: a function by its size, else the nearest label before in its section.
     pub fn at(&self, pc: u64) -> Option<(&Symbol, u64)> {
         /// How many symbols may begin inside a function before it is no longer found.
         const NESTED: usize = 32;
         let end = self.symbols.partition_point(|symbol| symbol.address <= pc);
         let before = self.symbols[end.saturating_sub(NESTED)..end].iter().rev();
         let covers = |symbol: &&Symbol| pc - symbol.address < symbol.size;
-        let found = before.clone().find(covers).or_else(|| before.clone().next().filter(|s| s.size == 0));
+        let found = before
+            .clone()
+            .find(covers)
+            .or_else(|| before.clone().next().filter(|s| s.size == 0 && pc < s.limit));
         found.map(|symbol| (symbol, pc - symbol.address))
     }
 

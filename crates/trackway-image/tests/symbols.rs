@@ -32,6 +32,16 @@ fn functions_labels_and_mapping() {
     assert_eq!(image.place(0x1005c).as_deref(), Some("done"));
 }
 
+/// A label without a size ends with its section: it does not name the data after it.
+#[test]
+fn a_label_names_nothing_after_its_section() {
+    let file = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/sort.elf"));
+    let mut image = Image::default();
+    image.add_elf("sort", Arc::new(file.expect("in the repository")), None, Space::default()).unwrap();
+    assert_eq!(image.place(0x10142).as_deref(), Some("sum+0xc"));
+    assert_eq!(image.place(0x11148), None);
+}
+
 /// A dump of memory, as snapshots have it, lies over the file and has no names of its own.
 #[test]
 fn symbols_below_a_dump() {

@@ -399,10 +399,8 @@ fn paths(called: &Called) -> BTreeMap<String, u64> {
 
 /// The call tree of runs without traps and gaps: a list of functions, of which the last one runs.
 fn recount_calls(run: &Run) {
-    let function = |pc: u64| {
-        let name = run.programs[0].symbol(pc).map(|(symbol, _)| symbol.demangled().into_owned());
-        name.unwrap_or_else(|| format!("{pc:#x}"))
-    };
+    let symbol = |pc: u64| run.programs[0].symbol(pc).map(|(symbol, _)| symbol.demangled().into_owned());
+    let function = |pc: u64| symbol(pc).unwrap_or_else(|| format!("{pc:#x}"));
     let mut wanted: BTreeMap<String, u64> = BTreeMap::new();
     let mut stack: Vec<(Option<u64>, String)> = Vec::new();
     let mut before: Option<(u64, Control)> = None;
@@ -423,7 +421,8 @@ fn recount_calls(run: &Run) {
         }
         match stack.last_mut() {
             None => stack.push((None, function(pc))),
-            Some(top) => top.1 = function(pc),
+            // Code without a symbol belongs to the function that was called (stubs of a linker).
+            Some(top) => top.1 = symbol(pc).unwrap_or_else(|| std::mem::take(&mut top.1)),
         }
         let path: Vec<&str> = stack.iter().map(|(_, name)| name.as_str()).collect();
         *wanted.entry(path.join(" ")).or_default() += 1;
