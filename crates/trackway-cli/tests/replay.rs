@@ -292,6 +292,17 @@ fn flow_formats_have_control_flow() {
     assert!(client.monitor("why a0").contains("<"), "by encodings");
 }
 
+/// The code of a snapshot is in its dump of memory, over the program, which says that it is read-only.
+#[test]
+fn code_below_a_dump_can_be_read() {
+    let (trace, elf) = (repo("testdata/ete/crash"), repo("programs/aarch64/crash.elf"));
+    let mut client = Client::new(&[&trace, "--elf", &elf]);
+    let shown = client.monitor("mem 0x400144:4");
+    assert!(shown.contains("61 02 40 f9") && shown.contains("from the program"), "ldr x1, [x19]: {shown}");
+    let shown = client.monitor("mem 0x402000:4");
+    assert!(shown.contains("unknown"), "{shown}");
+}
+
 #[test]
 fn sources_are_threads() {
     let ete = repo("testdata/ete/count");

@@ -170,9 +170,12 @@ impl Replay {
         patience: impl FnMut() -> bool,
     ) -> Result<Option<Vec<Piece>>> {
         let context = self.point()?.machine.context;
-        let image = program(&self.programs, 0).memory(&context);
+        let program = program(&self.programs, 0);
+        let image = program.memory(&context);
         let range = address..address.saturating_add(length);
-        let constant = image.segments().iter().any(|segment| {
+        // A dump of memory, which has no rights, may lie over the program.
+        let parts = program.parts().iter().filter(|part| part.space.matches(&context));
+        let constant = parts.flat_map(|part| &part.segments).any(|segment| {
             let end = segment.address.saturating_add(segment.bytes().len() as u64);
             !segment.writable && segment.address <= range.start && range.end <= end
         });
