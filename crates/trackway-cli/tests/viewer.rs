@@ -103,7 +103,7 @@ fn a_page_is_exported() {
 fn a_visitor_looks_zooms_searches_and_asks() {
     let folder = Folder::new("viewer-tour");
     let (trace, elf) = recorded(&folder);
-    let viewer = Viewer::start(&[&trace, "--elf", &elf, "--source-root", &repo("programs")]);
+    let viewer = Viewer::start(&[&trace, "--elf", &elf, "--source-root", &repo("programs/riscv")]);
     let Some(seen) = viewer.visit("tour") else { return };
     assert!(!seen["address"].as_str().unwrap().contains("token"), "{seen}");
     assert_eq!(seen["cookie"], "", "{seen}");
@@ -121,6 +121,7 @@ fn a_visitor_looks_zooms_searches_and_asks() {
     assert!(seen["rows"].as_u64().unwrap() > 10 && seen["found"].as_u64().unwrap() > 10, "{seen}");
     let current = seen["current"].as_str().unwrap();
     assert!(current.starts_with('b') || current.starts_with("c.b"), "a branch: {current}");
+    assert!(seen["beyond"].as_u64() > seen["last"].as_u64(), "{seen}");
     assert!(seen["end"]["at"].as_u64().unwrap() > 6000, "{seen}");
     assert!(seen["why"].as_str().unwrap().contains('='), "{seen}");
     for (panel, wanted) in [
@@ -134,6 +135,7 @@ fn a_visitor_looks_zooms_searches_and_asks() {
         let said = seen["panels"][panel].as_str().unwrap();
         assert!(said.contains(wanted), "{panel}: {said}");
     }
+    assert!(seen["source"].as_str().unwrap().contains("if (n < 2)"), "{seen}");
     let chosen = &seen["selected"]["selected"];
     assert!(chosen[0].as_u64() < chosen[1].as_u64(), "{seen}");
     for part in ["from", "to", "at", "selected", "panel", "query"] {

@@ -62,6 +62,13 @@ async function tour() {
   await settled();
   seen.next = await view();
   seen.current = await text(".rows .row.current .text");
+  // After the last match that is known comes the next one, not the first.
+  await page.locator(".panel table tbody tr a").last().click();
+  await settled();
+  seen.last = (await view()).at;
+  await page.keyboard.press("n");
+  await settled();
+  seen.beyond = (await view()).at;
   // Goes to a position.
   await page.keyboard.press("g");
   await page.keyboard.type("end-1");
@@ -81,6 +88,13 @@ async function tour() {
     await shown(name);
     seen.panels[name] = (await text(".panel")).slice(0, 400);
   }
+  await page.keyboard.press("g");
+  await page.keyboard.type("sym:fib");
+  await page.keyboard.press("Enter");
+  await settled();
+  await page.keyboard.press("2");
+  await page.waitForSelector(".panel .source .current");
+  seen.source = await text(".panel .source");
   await page.keyboard.press("Home");
   await page.keyboard.press("3");
   await shown("flame");
@@ -132,7 +146,7 @@ async function tour() {
 async function compare() {
   await page.keyboard.press("9");
   await shown("compare");
-  await page.locator(".panel select").selectOption("1");
+  // Of two traces the other one is chosen.
   await page.waitForSelector(".list >> nth=1");
   await page.waitForFunction(() => document.querySelector(".panel .scope"), null, { timeout: 60000 });
   const seen = { lists: await page.locator(".list").count(), verdict: await text(".panel .scope") };

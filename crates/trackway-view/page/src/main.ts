@@ -16,6 +16,7 @@ let lanes: api.Lane[] = [];
 let status: api.Status | null = null;
 let matches: api.Match[] = [];
 let next: number | null = null;
+let searching = false;
 let diff: api.Diff | null = null;
 let diffError: string | null = null;
 let work = new AbortController();
@@ -221,6 +222,8 @@ function changes(changed: Set<keyof View>): void {
   else if (view.panel === "code" && has("at", "code")) refresh(80);
   else if (view.panel === "why" && has("why")) refresh();
   if (RANGED.has(view.panel) && (has("selected", "query") || (!view.selected && has("from", "to")))) refresh(350);
+  // Of two traces it is clear which is the other.
+  if (has("panel") && view.panel === "compare" && view.other === null && lanes.length === 2) show({ other: 1 - view.lane });
 }
 
 const RANGED = new Set<Panel>(["flame", "calls", "memory", "branches", "code"]);
@@ -288,7 +291,7 @@ async function content(name: Panel, signal: AbortSignal): Promise<Node[]> {
     case "why":
       return panels.why(signal);
     case "search":
-      return panels.search(matches, next, () => void find(false));
+      return panels.search(matches, next, searching, () => void find(false));
     case "compare":
       return panels.compare(lanes, diff, diffError, (one) => goto(one.a[0]));
   }
@@ -321,7 +324,7 @@ async function locate(text: string): Promise<void> {
 }
 
 async function find(fresh: boolean): Promise<void> {
-  if (fresh) [matches, next] = [[], first()];
+  if (fresh) [matches, next, searching] = [[], first(), false];
   list.found = new Set();
   if (!view.query || next === null) {
     list.draw();
@@ -329,27 +332,33 @@ async function find(fresh: boolean): Promise<void> {
     return;
   }
   const [lane, query] = [view.lane, view.query];
+  searching = true;
   try {
-    // Long searches come in pieces.
+    // Long searches come in pieces; the panel shows how far they are.
     for (let pieces = 0; pieces < 40 && next !== null; pieces++) {
+      if (view.panel === "search") refresh();
       const found: api.Found = await api.ask<api.Found>("find", { l: lane, q: query, from: next, limit: 200 });
       if (lane !== view.lane || query !== view.query) return;
       matches = matches.concat(found.matches);
       next = found.next;
-      if (matches.length) break;
+      if (found.matches.length) break;
     }
   } catch (error) {
     next = null;
     say((error as Error).message);
   }
+  searching = false;
   list.found = new Set(matches.map((one) => one.n));
   list.draw();
   if (view.panel === "search") refresh();
 }
 
-function step(direction: 1 | -1): void {
-  if (!matches.length) return say("nothing was found: / searches");
-  const order = direction === 1 ? matches.find((one) => one.n > view.at) : matches.findLast((one) => one.n < view.at);
+async function step(direction: 1 | -1): Promise<void> {
+  const after = () => matches.find((one) => one.n > view.at);
+  // Matches that are not known yet come after those that are.
+  if (direction === 1 && !after() && next !== null && !searching) await find(false);
+  if (!matches.length) return say(searching ? "searching …" : "nothing was found: / searches");
+  const order = direction === 1 ? after() : matches.findLast((one) => one.n < view.at);
   goto((order ?? (direction === 1 ? matches[0] : matches[matches.length - 1])).n);
 }
 
@@ -454,8 +463,8 @@ function key(event: KeyboardEvent): void {
     End: () => goto(total() - 1),
     g: () => position.focus(),
     "/": () => finder.focus(),
-    n: () => step(1),
-    N: () => step(-1),
+    n: () => void step(1),
+    N: () => void step(-1),
     f: () => timeline.fit(),
     Escape: () => show({ selected: null }),
     "[": () => change(-1),
@@ -479,7 +488,7 @@ function change(direction: 1 | -1): void {
   const all = diff?.differences ?? [];
   const found = direction === 1 ? all.find((one) => one.a[0] > view.at) : all.findLast((one) => one.a[0] < view.at);
   if (found) goto(found.a[0]);
-  else say("no further difference");
+  else say(view.other === null ? "choose another trace to compare with: 9" : "no further difference");
 }
 
 // For those who measure.

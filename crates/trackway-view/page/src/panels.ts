@@ -441,7 +441,7 @@ export async function why(signal: AbortSignal): Promise<Node[]> {
 }
 
 /** Matches of the search. */
-export function search(matches: api.Match[], next: number | null, more: () => void): Node[] {
+export function search(matches: api.Match[], next: number | null, searching: boolean, more: () => void): Node[] {
   if (!view.query) {
     return [
       message("Type / and search:"),
@@ -458,8 +458,8 @@ export function search(matches: api.Match[], next: number | null, more: () => vo
   const rows = matches.map((one) => [link(one.n), el("code", {}, one.text ?? "unknown"), one.sym ?? one.pc ?? "unknown"]);
   return [
     el("p", { class: "scope" }, `${matches.length}${next !== null ? " or more" : ""} matches for `, el("code", {}, view.query)),
-    rows.length ? table(["instruction", "text", "place"], rows, [0]) : message("Nothing was found."),
-    next !== null ? el("button", { onclick: more }, "Search on") : "",
+    rows.length ? table(["instruction", "text", "place"], rows, [0]) : next === null ? message("Nothing was found.") : "",
+    next === null ? "" : searching ? message(`Searching from ${group(next)} on …`) : el("button", { onclick: more }, `Search on from ${group(next)}`),
   ] as Node[];
 }
 
