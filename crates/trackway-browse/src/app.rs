@@ -9,6 +9,7 @@ use trackway_image::{Listing, program};
 use trackway_isa::Style;
 use trackway_tools::past::Location;
 use trackway_tools::replay::{Direction, Landmark, Query, Row, Session, Shown, Stop, Stops, Unit};
+use trackway_tools::sources;
 
 use crate::source::Sources;
 
@@ -17,7 +18,7 @@ use crate::source::Sources;
 pub struct Options {
     /// The name of the trace.
     pub title: String,
-    /// Folders with source files.
+    /// Folders that source files are read from.
     pub roots: Vec<PathBuf>,
     /// Use colours.
     pub colours: bool,
@@ -121,7 +122,7 @@ impl App {
             Listing::new(program(place.replay.programs(), 0), Style::default())
         };
         let listings = session.threads().iter().map(listing).collect();
-        let sources = Sources::new(options.roots.clone());
+        let sources = Sources::new(sources::Sources::under(&options.roots));
         App {
             session,
             options,

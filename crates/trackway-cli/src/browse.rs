@@ -1,7 +1,7 @@
 //! `trackway browse`: a trace on the terminal.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use trackway_browse::{App, Options, print, run as show};
 
@@ -25,11 +25,16 @@ pub(crate) struct Args {
     /// Begin at this position
     #[arg(long, value_name = "POSITION")]
     pub(crate) at: Option<String>,
-    /// Look for source files below this folder; may be repeated
+    /// Read source files only under this folder; may be repeated [default: that of the ELF file]
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// A folder that can be opened: a bare file name is in this one.
+fn folder(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() }
 }
 
 /// Columns and lines of a screen that is printed.
@@ -44,9 +49,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         |source: &dyn trackway_core::Source, health: &trackway::Health| progress.update(source, health);
     session.replay().prepare(update).map_err(failed)?;
     drop(progress);
+    let mut roots = args.source_root.clone();
+    if roots.is_empty() {
+        let parts = session.replay().programs().iter().flat_map(|program| program.parts());
+        let elves = parts.filter(|part| part.elf.is_some());
+        roots.extend(elves.filter_map(|part| Path::new(&part.name).parent().map(folder)));
+    }
     let options = Options {
         title: args.file.display().to_string(),
-        roots: args.source_root.clone(),
+        roots,
         colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
     let mut app = App::new(session, options);

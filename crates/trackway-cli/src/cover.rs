@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use trackway_tools::cover::{Cover, Sources, cobertura, drcov, lcov, listing};
+use trackway_tools::cover::{Cover, cobertura, drcov, lcov, listing};
+use trackway_tools::sources::Sources;
 
 use crate::analyse::{Input, Output};
 use crate::exit::{Exit, Failure};
@@ -68,8 +69,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             _ => {
                 let folder = Path::new(&elf.name).parent().filter(|path| !path.as_os_str().is_empty());
                 let root = args.source_root.as_deref().or(folder).unwrap_or(Path::new("."));
-                let (text, read) = listing(&cover, &Sources::under(root));
-                read.iter().for_each(|file| say!("source: {}", crate::plain::plain(file)));
+                let (text, files) = listing(&cover, &Sources::under([root]));
+                let (read, missing): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, is_read)| *is_read);
+                read.iter().for_each(|(file, _)| say!("source: {}", crate::plain::plain(file)));
+                if let Some((first, _)) = missing.first() {
+                    let (count, root, first) = (missing.len(), root.display(), crate::plain::plain(first));
+                    say!("without source: {count} files that are not under {root} (--source-root), first {first}");
+                }
                 text
             }
         }

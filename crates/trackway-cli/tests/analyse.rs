@@ -143,7 +143,11 @@ fn coverage_is_that_of_the_source() {
     let (with, said) = listed(&repo("programs/riscv"));
     assert!(with.contains("list[i] = table") && said.contains("source: ./calls.c"), "{said}");
     let (without, said) = listed(&folder.file(""));
-    assert!(!without.contains("list[i] = table") && !said.contains("source:"), "{said}");
+    assert!(!without.contains("list[i] = table") && !said.contains("\nsource:"), "{said}");
+    assert!(
+        said.contains("without source: 1 files that are not under") && said.contains("./calls.c"),
+        "{said}"
+    );
 }
 
 /// Names from programs stay text.

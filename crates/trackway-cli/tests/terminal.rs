@@ -155,3 +155,25 @@ fn browse_ends_with_its_terminal() {
     script.wait().unwrap();
     wait("it ends", &|| !is_running(&process));
 }
+
+/// A program can name any file as its source: only those under the root, by default the program's folder, are read.
+#[test]
+fn browse_reads_sources_under_the_root_only() {
+    let folder = Folder::new("browse-sources");
+    let (trace, elf) = common::recorded(&folder);
+    let copy = folder.file("copy.elf");
+    std::fs::copy(&elf, &copy).expect("a copy");
+    // The program names `./calls.c`, which is there.
+    let browse = |root: &[&str]| {
+        let mut command = common::program();
+        command.args(["browse", &trace, "--elf", &copy, "--at", "sym:fib"]).args(root);
+        text(&command.current_dir(repo("programs/riscv")).output().expect("it runs").stdout)
+    };
+    let shown = browse(&[]);
+    assert!(shown.contains("calls.c is not here") && !shown.contains("if (n < 2)"), "{shown}");
+    let shown = browse(&["--source-root", &repo("programs/riscv")]);
+    assert!(shown.contains("if (n < 2)"), "{shown}");
+    std::fs::copy(repo("programs/riscv/calls.c"), folder.file("calls.c")).expect("a copy");
+    let shown = browse(&[]);
+    assert!(shown.contains("if (n < 2)"), "{shown}");
+}

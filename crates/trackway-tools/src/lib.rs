@@ -22,6 +22,7 @@
 //! - [`replay`]: a position that moves through a trace, forwards and backwards.
 //! - [`report`]: one page with all of it.
 //! - [`series`]: counts for each interval of a trace.
+//! - [`sources`]: source files, only from folders that were allowed.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
 #![forbid(unsafe_code)]
@@ -44,6 +45,7 @@ pub mod replay;
 pub mod report;
 pub mod series;
 pub mod simpoint;
+pub mod sources;
 pub mod stats;
 mod table;
 mod varint;

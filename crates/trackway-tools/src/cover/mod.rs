@@ -13,4 +13,4 @@ pub use cobertura::cobertura;
 pub use drcov::drcov;
 pub use files::{BranchCount, CodeLine, Cover, FileCover, FunctionCover};
 pub use lcov::lcov;
-pub use listing::{Sources, listing};
+pub use listing::listing;
