@@ -368,7 +368,7 @@ fn fields_of_bolt(line: &str) -> usize {
     line.replace("\\\\", "").replace("\\ ", "").split(' ').count()
 }
 
-/// A handler that no call enters has its cost under the function that trapped, which `calls=0` would give to that function.
+/// A handler that no call enters has its cost under the function that trapped, which `calls=0` would add to that function's own.
 #[test]
 fn every_cost_of_a_call_has_a_call() {
     let (trace, elf) = (repo("testdata/astf/levels.astf"), repo("programs/aarch64/levels.elf"));
