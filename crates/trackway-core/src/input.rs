@@ -234,8 +234,10 @@ impl Feed {
         if self.ended {
             return Ok(false);
         }
-        self.buffer.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
         let have = self.end;
         let full = have + Self::BLOCK;
         // The room is kept from block to block: `read_to_end` would clear it every time.

@@ -92,3 +92,23 @@ fn blocks_are_entered_by_offset_and_after_damage() {
         assert!(rest(&mut content) == (expected[from..].to_vec(), true), "{threads} threads");
     }
 }
+
+/// Blocks of a file are compared with their checks by us, those of a stream by liblzma.
+#[test]
+fn damage_is_found_in_a_file_as_in_a_stream() {
+    let bytes = file(Compression::Xz, 1);
+    let payload = bytes.len() - PREFIX.len();
+    let (ends, spread) = ((0..16).chain(payload - 64..payload), (0..payload).step_by(payload / 60));
+    let mut damages = 0;
+    for place in ends.chain(spread) {
+        let mut damaged = bytes.clone();
+        damaged[PREFIX.len() + place] ^= 1 << (place % 8);
+        let stream = Box::new(std::io::Cursor::new(damaged[PREFIX.len()..].to_vec()));
+        let payload = Payload::of_stream(PREFIX.to_vec(), stream, UNIT);
+        let expected = rest(&mut payload.content(options(Family::Lzma, 1)));
+        assert!(rest(&mut of_file(damaged.clone(), Family::Lzma, 1)) == expected, "byte {place}");
+        assert_eq!(rest(&mut of_file(damaged, Family::Lzma, 2)).1, expected.1, "byte {place}");
+        damages += u32::from(!expected.1);
+    }
+    assert!(damages > 100, "{damages}");
+}

@@ -12,8 +12,8 @@ use trackway_core::{ErrorKind, Feed, Input, Result, SharedBytes, SharedRange};
 use super::compression::Family;
 use super::decode::Decoder;
 use super::lookahead::Lookahead;
-use super::xz_blocks::{BlockDecoder, BlockReader};
-use super::xz_index::{Block, Index, STREAM_HEADER};
+use super::xz_blocks::{BlockDecoder, BlockReader, BlockStream};
+use super::xz_index::{Block, Index};
 
 /// A compressed payload after a raw prefix.
 pub struct Payload(Bytes);
@@ -109,9 +109,9 @@ impl IndexedXz {
         BlockDecoder::new((&self.bytes, self.prefix), &self.index, first, (self.unit, self.threads))
     }
 
-    fn cursor(&self, at: u64, end: u64) -> SharedRange {
-        let place = |at: u64| self.prefix + at as usize;
-        SharedRange::new(self.bytes.clone(), place(at)..place(end))
+    /// Decodes them one after the other.
+    fn stream(&self, first: usize, used: Arc<AtomicU64>) -> BlockStream {
+        BlockStream::new((&self.bytes, self.prefix), &self.index, first, used)
     }
 }
 
@@ -151,9 +151,17 @@ impl Content {
             }
             Feed::from_buffer(start)
         } else {
-            let payload = SharedRange::new(bytes, prefix..end);
-            let decoder = Decoder::new(payload, family, threads, used.clone());
-            Feed::new(Input::Stream(Box::new(Cursor::new(start).chain(decoder))))
+            let rest: Box<dyn Read + Send> = match &xz {
+                // liblzma's threads can do with larger blocks.
+                Some(xz) if threads < 2 => Box::new(xz.stream(0, used.clone())),
+                _ => Box::new(Decoder::new(
+                    SharedRange::new(bytes, prefix..end),
+                    family,
+                    threads,
+                    used.clone(),
+                )),
+            };
+            Feed::new(Input::Stream(Box::new(Cursor::new(start).chain(rest))))
         };
         Content { feed, base: 0, blocks, xz, used: Some(used), size: Some(end as u64) }
     }
@@ -270,10 +278,7 @@ impl Content {
         self.feed = if self.blocks.is_some() {
             Feed::from_buffer(Vec::new())
         } else {
-            // The decoder needs the stream header, which names the check of the blocks.
-            let stream = xz.cursor(0, STREAM_HEADER as u64).chain(xz.cursor(block.at, xz.index.end));
-            let decoder = Decoder::inside_xz(stream, xz.index.len - block.start, xz.threads, used.clone());
-            Feed::new(Input::Stream(Box::new(decoder)))
+            Feed::new(Input::Stream(Box::new(xz.stream(number, used.clone()))))
         };
         self.used = Some(used);
         true

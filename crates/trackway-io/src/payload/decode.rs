@@ -96,18 +96,11 @@ pub(super) struct Decoder<R> {
     failed: Option<io::ErrorKind>,
     /// Input bytes used, for progress.
     used: Arc<AtomicU64>,
-    /// Content bytes left, after a seek into a stream: the decoder does not see the stream's end then.
-    left: Option<u64>,
 }
 
 impl<R: BufRead> Decoder<R> {
     pub(super) fn new(inner: R, family: Family, threads: usize, used: Arc<AtomicU64>) -> Self {
-        Decoder { inner, family, threads, codec: None, streams: 0, failed: None, used, left: None }
-    }
-
-    /// A decoder inside an .xz stream that returns `left` bytes and then ends.
-    pub(super) fn inside_xz(inner: R, left: u64, threads: usize, used: Arc<AtomicU64>) -> Self {
-        Decoder { left: Some(left), ..Self::new(inner, Family::Lzma, threads, used) }
+        Decoder { inner, family, threads, codec: None, streams: 0, failed: None, used }
     }
 
     fn consume(&mut self, n: usize) {
@@ -142,29 +135,7 @@ impl<R: BufRead> Decoder<R> {
         Ok(true)
     }
 
-    /// After the last content byte of a sought stream: reads on to the check of the last block.
-    fn drain(&mut self) -> io::Result<usize> {
-        while let Some(codec) = &mut self.codec {
-            let input = self.inner.fill_buf()?;
-            let at_end = input.is_empty();
-            let (used, made, status) = codec.decode(input, &mut [0]);
-            self.consume(used);
-            if made > 0 {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            if at_end || matches!(status?, Status::Ended | Status::Stalled) {
-                self.codec = None;
-            }
-        }
-        Ok(0)
-    }
-
     fn decode(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.left == Some(0) {
-            return self.drain();
-        }
-        let limit = self.left.unwrap_or(u64::MAX).min(out.len() as u64) as usize;
-        let out = &mut out[..limit];
         if out.is_empty() {
             return Ok(0);
         }
@@ -178,7 +149,6 @@ impl<R: BufRead> Decoder<R> {
             let (used, made, status) = codec.decode(input, out);
             let nothing = used == 0 && made == 0;
             self.consume(used);
-            self.left = self.left.map(|left| left - made as u64);
             match status {
                 Ok(Status::Ended) => self.codec = None,
                 Ok(Status::Stalled) if at_end && made == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),

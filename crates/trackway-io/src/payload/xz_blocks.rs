@@ -1,7 +1,10 @@
-//! Blocks of an .xz stream on several threads, each decoded into a buffer that the reader takes over
-//! (docs/design/compression.md).
+//! Blocks of an .xz stream: on several threads, each decoded into a buffer that the reader takes over, or one after the
+//! other (docs/design/compression.md).
 
+use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -16,6 +19,8 @@ use super::xz_index::{Block, CHECK_KIND, CRC32, Index, STREAM_HEADER};
 const MEMORY_LIMIT: u64 = 1 << 28;
 /// Bytes decoded and checked in one step: they stay in the cache in between.
 const PIECE: usize = 1 << 16;
+/// Compressed bytes after which the memory of those read is released.
+const RELEASE: usize = 2 << 20;
 /// Buffers per lane: being filled, waiting, and held by the reader.
 const BUFFERS: u64 = 3;
 
@@ -60,8 +65,8 @@ impl BlockDecoder {
             let (sender, full) = sync_channel(1);
             let (spent, buffers) = channel();
             let blocks: Vec<Block> = blocks.iter().skip(n).step_by(threads).copied().collect();
-            let file = file.clone();
-            let work = move || decode_lane((&file, from), &blocks, &sender, &buffers);
+            let codec = BlockCodec::new(file.clone(), from);
+            let work = move || decode_lane(codec, &blocks, &sender, &buffers);
             let thread = std::thread::Builder::new().spawn(work).ok()?;
             Some(Lane { full: Some(full), spent, thread: Some(thread) })
         };
@@ -99,66 +104,174 @@ impl Drop for BlockDecoder {
     }
 }
 
-/// Decodes the blocks of one lane. To the codec they are one stream, so it keeps its memory from block to block.
+/// Decodes the blocks of one lane.
 fn decode_lane(
-    (file, from): (&SharedBytes, usize),
+    mut codec: BlockCodec,
     blocks: &[Block],
     full: &SyncSender<Decoded>,
     buffers: &Receiver<Vec<u8>>,
 ) {
-    let stream = &(**file).as_ref()[from..];
-    // liblzma's portable CRC32 takes as long as decoding, so it is computed here instead.
-    let compares = stream[CHECK_KIND] == CRC32;
-    let mut codec = Codec::xz(!compares);
-    let mut input = &stream[..STREAM_HEADER];
-    for block in blocks {
+    for &block in blocks {
         let mut out = buffers.try_recv().unwrap_or_default();
         out.resize(block.len as usize, 0);
-        let coded = &stream[block.at as usize..block.end as usize];
-        let (mut made, mut crc) = (0, Hasher::new());
-        let mut result = codec.as_mut().map_err(|error| error.kind());
-        for piece in [input, coded] {
-            result = result
-                .and_then(|codec| decode_into(codec, piece, &mut out, &mut made, &mut crc).map(|()| codec));
-        }
-        input = &[];
-        // The index has the number of bytes, and the block ends with their check.
-        let wrong = made < out.len() || (compares && !coded.ends_with(&crc.finalize().to_le_bytes()));
-        let failed = result.err().or(wrong.then_some(io::ErrorKind::InvalidData));
+        codec.begin(block);
+        let mut made = 0;
+        let failed = loop {
+            match codec.read(&mut out[made..]) {
+                Ok(0) => break None,
+                Ok(more) => made += more,
+                Err(kind) => break Some(kind),
+            }
+        };
         out.truncate(made);
-        file.release(from + block.at as usize..from + block.end as usize);
         if full.send((out, failed)).is_err() || failed.is_some() {
             return;
         }
     }
 }
 
-/// Decodes all of `input` after the first `made` bytes of `out`.
-fn decode_into(
-    codec: &mut Codec,
-    mut input: &[u8],
-    out: &mut [u8],
-    made: &mut usize,
-    crc: &mut Hasher,
-) -> Result<(), io::ErrorKind> {
-    while !input.is_empty() {
-        // The check follows the content; one more byte of content is damage.
-        let mut excess = [0];
-        let full = *made == out.len();
-        let end = out.len().min(*made + PIECE);
-        let (used, more, status) = codec.decode(input, if full { &mut excess } else { &mut out[*made..end] });
-        if !full {
-            crc.update(&out[*made..*made + more]);
-            *made += more;
-        }
-        input = &input[used..];
-        match status {
-            Ok(Status::More) if used + more > 0 && !(full && more > 0) => {}
-            Err(error) => return Err(error.kind()),
-            _ => return Err(io::ErrorKind::InvalidData),
+/// Decodes blocks of `file[from..]`. To the codec they are one stream, so it keeps its memory from block to block.
+struct BlockCodec {
+    file: SharedBytes,
+    from: usize,
+    codec: Result<Codec, io::ErrorKind>,
+    /// liblzma's portable CRC32 takes as long as decoding, so it is computed here instead.
+    compares: bool,
+    /// Bytes of the stream header that the codec has read.
+    header: usize,
+    block: Block,
+    /// Offset of the next byte of the block in the stream, and of the first whose memory is not released.
+    at: usize,
+    held: usize,
+    /// Bytes of its content so far, and their checksum.
+    made: u64,
+    crc: Hasher,
+}
+
+impl BlockCodec {
+    fn new(file: SharedBytes, from: usize) -> Self {
+        let compares = (*file).as_ref()[from + CHECK_KIND] == CRC32;
+        let codec = Codec::xz(!compares).map_err(|error| error.kind());
+        let block = Block { at: 0, end: 0, start: 0, len: 0 };
+        BlockCodec {
+            file,
+            from,
+            codec,
+            compares,
+            header: 0,
+            block,
+            at: 0,
+            held: 0,
+            made: 0,
+            crc: Hasher::new(),
         }
     }
-    Ok(())
+
+    /// Begins a block; the one before has been read to its end.
+    fn begin(&mut self, block: Block) {
+        (self.block, self.at, self.held) = (block, block.at as usize, block.at as usize);
+        (self.made, self.crc) = (0, Hasher::new());
+    }
+
+    /// Decodes more of the block; 0 at its end, when its check was right. Content before damage is returned first.
+    fn read(&mut self, out: &mut [u8]) -> Result<usize, io::ErrorKind> {
+        loop {
+            let stream = &(*self.file).as_ref()[self.from..];
+            let end = self.block.end as usize;
+            let in_header = self.header < STREAM_HEADER;
+            let input = if in_header { &stream[self.header..STREAM_HEADER] } else { &stream[self.at..end] };
+            let left = self.block.len - self.made;
+            if input.is_empty() {
+                // The index has the number of bytes, and the block ends with their check.
+                let crc = std::mem::take(&mut self.crc).finalize().to_le_bytes();
+                let is_right = left == 0 && (!self.compares || stream[..end].ends_with(&crc));
+                self.release();
+                return if is_right { Ok(0) } else { self.fail(io::ErrorKind::InvalidData) };
+            }
+            // The check follows the content; one more byte of content is damage.
+            let (mut excess, room) = ([0], left.min(out.len().min(PIECE) as u64) as usize);
+            let room = if left == 0 { &mut excess } else { &mut out[..room] };
+            let codec = self.codec.as_mut().map_err(|kind| *kind)?;
+            let (used, more, status) = codec.decode(input, room);
+            match in_header {
+                true => self.header += used,
+                false => self.at += used,
+            }
+            if self.at - self.held >= RELEASE {
+                self.release();
+            }
+            let failed = match status {
+                Ok(Status::More) if used + more > 0 && (left > 0 || more == 0) => None,
+                Err(error) => Some(error.kind()),
+                _ => Some(io::ErrorKind::InvalidData),
+            };
+            if left > 0 && more > 0 {
+                self.crc.update(&out[..more]);
+                self.made += more as u64;
+                // The error comes with the next call.
+                if let Some(kind) = failed {
+                    self.codec = Err(kind);
+                }
+                return Ok(more);
+            }
+            if let Some(kind) = failed {
+                return self.fail(kind);
+            }
+        }
+    }
+
+    /// Releases the memory of the bytes that were read.
+    fn release(&mut self) {
+        self.file.release(self.from + self.held..self.from + self.at);
+        self.held = self.at;
+    }
+
+    /// From here on there is only this error.
+    fn fail<T>(&mut self, kind: io::ErrorKind) -> Result<T, io::ErrorKind> {
+        self.codec = Err(kind);
+        Err(kind)
+    }
+}
+
+/// Blocks one after the other, as a stream.
+pub(super) struct BlockStream {
+    codec: BlockCodec,
+    blocks: VecDeque<Block>,
+    in_block: bool,
+    /// Bytes of the file used, for progress.
+    used: Arc<AtomicU64>,
+}
+
+impl BlockStream {
+    /// The blocks of `file[from..]` from number `first` on.
+    pub(super) fn new(
+        (file, from): (&SharedBytes, usize),
+        index: &Index,
+        first: usize,
+        used: Arc<AtomicU64>,
+    ) -> Self {
+        let blocks = index.blocks[first..].iter().copied().collect();
+        BlockStream { codec: BlockCodec::new(file.clone(), from), blocks, in_block: false, used }
+    }
+}
+
+impl Read for BlockStream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while !out.is_empty() {
+            if !self.in_block {
+                let Some(block) = self.blocks.pop_front() else { break };
+                self.codec.begin(block);
+                self.in_block = true;
+            }
+            let made = self.codec.read(out)?;
+            self.used.store((self.codec.from + self.codec.at) as u64, Ordering::Relaxed);
+            if made > 0 {
+                return Ok(made);
+            }
+            self.in_block = false;
+        }
+        Ok(0)
+    }
 }
 
 /// The remaining blocks as a stream.
