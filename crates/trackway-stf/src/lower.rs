@@ -11,8 +11,9 @@ mod header;
 mod usual;
 
 use trackway_core::*;
-use trackway_isa::{Control, Recent, flow, never_retires, riscv};
+use trackway_isa::{Control, Recent, arm::a64, flow, never_retires, riscv};
 
+use self::accesses::seem_joined;
 use self::books::Books;
 use crate::config::{Version, WriteConfig};
 use crate::fields::{Layout, Text32};
@@ -38,8 +39,8 @@ pub struct Lower {
     /// Features seen so far, and those that the header declares.
     features: u64,
     declared: u64,
-    /// Groups that wait for the header, until it is written.
-    early: Option<Early>,
+    /// Number of groups that wait for the header, until it is written.
+    early: Option<usize>,
     /// Address of the first instruction.
     first_pc: Option<u64>,
     /// The step that waits for the next event, if `waits`; otherwise empty buffers.
@@ -60,16 +61,9 @@ pub struct Lower {
     header_ids: Option<Ids>,
     /// The privilege of the first instruction is known.
     mode_at_start: bool,
-    controls: Recent<(u32, Isa), Control, 4096>,
+    controls: Controls,
     /// Usual steps are written as such; tests compare with the way of all others.
     shortcuts: bool,
-}
-
-/// Groups that wait for the header: their bytes, and the end and next address of each.
-#[derive(Debug, Default)]
-struct Early {
-    bytes: Vec<u8>,
-    groups: Vec<(usize, u64)>,
 }
 
 /// Records of the next instruction, in the order in which they will be written.
@@ -142,7 +136,7 @@ impl Lower {
         // As in stf_lib: RV64 uses the long event form from version 1.5 on.
         let event64 = version >= Version(1, 5) && meta.isa == Isa::Rv64;
         Ok(Lower {
-            writer: Some(Writer::new(output, config)?),
+            writer: Some(Writer::new(output, config)?.without_header()),
             config,
             isa: meta.isa,
             layout: Layout { event64, vector_words, protocol: 0 },
@@ -150,7 +144,7 @@ impl Lower {
             books: Books::new(&meta, version, config.process_id),
             features: 0,
             declared: 0,
-            early: Some(Early::default()),
+            early: Some(0),
             first_pc: None,
             waiting: Waiting::default(),
             waits: false,
@@ -162,7 +156,7 @@ impl Lower {
             ids: None,
             header_ids: None,
             mode_at_start: false,
-            controls: Recent::default(),
+            controls: Controls::default(),
             shortcuts: true,
             meta,
         })
@@ -188,7 +182,7 @@ impl Lower {
         };
         let step = Step { encoding, length, ..*step };
         let target = extra.and_then(|extra| extra.target);
-        let control = self.control(encoding);
+        let control = self.controls.of(self.isa, encoding);
         let settled = match control {
             Control::TrapReturn => false,
             _ => !control.is_transfer() || target.is_some() || step.taken == Some(false),
@@ -201,7 +195,7 @@ impl Lower {
             self.books.invent(Fact::Attempted, 1);
         }
         let force = self.begin(step.pc)?;
-        if Self::seem_joined(step.accesses, batch) {
+        if seem_joined(batch.mem_of(step.accesses)) {
             Remark::SeparateAccesses.write(&mut self.coming.front, &self.layout);
         }
         self.expected = target.or(next_in_memory(step.pc, length));
@@ -217,30 +211,11 @@ impl Lower {
         self.end_group(out)
     }
 
-    /// The effect of an instruction on the flow.
-    #[inline(always)]
-    fn control(&mut self, encoding: u32) -> Control {
-        if matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
-            if riscv::is_plain(encoding) {
-                return Control::Sequential;
-            }
-            if riscv::is_branch(encoding) {
-                return Control::Branch;
-            }
-        }
-        self.rare_control(encoding)
-    }
-
-    #[inline(never)]
-    fn rare_control(&mut self, encoding: u32) -> Control {
-        *self.controls.get((encoding, self.isa), || flow(self.isa, 0, encoding).control)
-    }
-
     /// Lets a step wait for the next event.
     fn wait(&mut self, step: &Step, control: Control, batch: &Batch) -> Result<()> {
         let first = self.first_pc.is_none();
         let force = self.begin(step.pc)?;
-        if Self::seem_joined(step.accesses, batch) {
+        if seem_joined(batch.mem_of(step.accesses)) {
             Remark::SeparateAccesses.write(&mut self.coming.front, &self.layout);
         }
         let extra = batch.extra_of(step);
@@ -396,41 +371,36 @@ impl Lower {
     /// The buffer to append the next group to; `end_group` takes it back.
     #[inline]
     fn begin_group(&mut self) -> Result<Vec<u8>> {
-        match (&mut self.early, &mut self.writer) {
-            (Some(early), _) => Ok(std::mem::take(&mut early.bytes)),
-            (None, Some(writer)) => writer.begin_group(self.read_next.unwrap_or(0)),
-            (None, None) => Ok(Vec::new()),
+        match &mut self.writer {
+            Some(writer) => writer.begin_group(self.read_next.unwrap_or(0)),
+            None => Ok(Vec::new()),
         }
     }
 
     #[inline]
     fn end_group(&mut self, out: Vec<u8>) -> Result<()> {
-        match (&mut self.early, &mut self.writer) {
-            (Some(early), _) => {
-                early.groups.push((out.len(), self.read_next.unwrap_or(0)));
-                early.bytes = out;
-                if early.groups.len() >= EARLY {
-                    return self.write_early();
-                }
-            }
-            (None, Some(writer)) => writer.end_group(out),
-            (None, None) => {}
+        if let Some(writer) = &mut self.writer {
+            writer.end_group(out);
         }
-        Ok(())
+        self.count_early(1)
     }
 
-    /// Writes the header and the groups that waited for it.
-    fn write_early(&mut self) -> Result<()> {
-        let Some(early) = self.early.take() else { return Ok(()) };
-        let header = self.header(early.groups.len() < EARLY);
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        writer.header(&header);
-        let mut at = 0;
-        for (end, next) in early.groups {
-            writer.group(&early.bytes[at..end], next)?;
-            at = end;
+    /// Counts groups that wait for the header, and writes it after the last of them.
+    #[inline]
+    fn count_early(&mut self, groups: usize) -> Result<()> {
+        match &mut self.early {
+            Some(early) => {
+                *early += groups;
+                if *early >= EARLY { self.write_header() } else { Ok(()) }
+            }
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn write_header(&mut self) -> Result<()> {
+        let Some(early) = self.early.take() else { return Ok(()) };
+        let header = self.header(early < EARLY);
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.late_header(&header))
     }
 
     /// Events other than steps.
@@ -481,6 +451,27 @@ impl Lower {
     }
 }
 
+/// The effect of instructions on the flow.
+#[derive(Debug, Default)]
+struct Controls(Recent<(u32, Isa), Control, 4096>);
+
+impl Controls {
+    #[inline(always)]
+    fn of(&mut self, isa: Isa, encoding: u32) -> Control {
+        match isa {
+            Isa::Rv32 | Isa::Rv64 if riscv::is_plain(encoding) => Control::Sequential,
+            Isa::Rv32 | Isa::Rv64 if riscv::is_branch(encoding) => Control::Branch,
+            Isa::A64 if a64::is_plain(encoding) => Control::Sequential,
+            _ => self.rare(isa, encoding),
+        }
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, isa: Isa, encoding: u32) -> Control {
+        *self.0.get((encoding, isa), || flow(isa, 0, encoding).control)
+    }
+}
+
 impl Waiting {
     /// Forgets the group, keeps the memory.
     fn reset(&mut self) {
@@ -528,7 +519,7 @@ impl Sink for Lower {
 
     fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
-        self.write_early()?;
+        self.write_header()?;
         let mut events = Vec::new();
         if !self.coming.mode_shown {
             self.events(&mut events);

@@ -40,6 +40,8 @@ pub struct Writer {
     at: u64,
     /// Chunks in the index of the file; 0 while it has none.
     indexed: usize,
+    /// The header comes later: nothing is written before it.
+    waits: bool,
     /// Reused from chunk to chunk, one per thread.
     compressors: Vec<zstd::bulk::Compressor<'static>>,
 }
@@ -81,8 +83,26 @@ impl Writer {
             index: Vec::new(),
             at: HEADER,
             indexed: 0,
+            waits: false,
             compressors: Vec::new(),
         })
+    }
+
+    /// Keeps the groups until [`late_header`](Writer::late_header).
+    pub(crate) fn without_header(mut self) -> Self {
+        self.waits = true;
+        self
+    }
+
+    /// Puts the header before the groups so far.
+    pub(crate) fn late_header(&mut self, bytes: &[u8]) -> Result<()> {
+        self.waits = false;
+        if self.config.container != Container::Zstf {
+            return Ok(self.out.as_write().write_all(bytes)?);
+        }
+        let first = self.sealed.first_mut().map_or(&mut self.raw, |(_, raw)| raw);
+        first.splice(..0, bytes.iter().copied());
+        self.write_sealed(false)
     }
 
     /// Writes the header records.
@@ -105,14 +125,18 @@ impl Writer {
     pub(crate) fn begin_group(&mut self, next_pc: u64) -> Result<Vec<u8>> {
         match self.config.container {
             Container::Zstf if self.markers == self.config.chunk.max(1) => self.seal()?,
-            Container::Plain | Container::Compressed(_) if self.raw.len() > PLAIN_BLOCK => {
-                self.write_plain()?
-            }
+            Container::Plain | Container::Compressed(_) if self.is_block() => self.write_plain()?,
             _ => {}
         }
         self.markers += 1;
         self.next_pc = next_pc;
         Ok(std::mem::take(&mut self.raw))
+    }
+
+    /// Is there enough to be written to a plain file?
+    #[inline]
+    fn is_block(&self) -> bool {
+        self.raw.len() > PLAIN_BLOCK && !self.waits
     }
 
     /// Takes the buffer back after a group.
@@ -126,7 +150,7 @@ impl Writer {
     pub(crate) fn lend(&mut self) -> (Vec<u8>, usize) {
         let room = match self.config.container {
             Container::Zstf => self.config.chunk.max(1).saturating_sub(self.markers),
-            _ if self.raw.len() > PLAIN_BLOCK => 0,
+            _ if self.is_block() => 0,
             _ => LENT,
         };
         (std::mem::take(&mut self.raw), room as usize)
@@ -147,7 +171,7 @@ impl Writer {
         self.raw.extend_from_slice(rest);
         if self.config.container == Container::Zstf {
             self.seal()?;
-            self.write_sealed()?;
+            self.write_sealed(true)?;
             self.write_index()?;
         } else {
             self.write_plain()?;
@@ -171,13 +195,23 @@ impl Writer {
         self.sealed.push((start_pc, std::mem::take(&mut self.raw)));
         self.markers = 0;
         self.start_pc = self.next_pc;
-        if self.sealed.len() >= self.config.threads.max(1) { self.write_sealed() } else { Ok(()) }
+        if self.waits { Ok(()) } else { self.write_sealed(false) }
     }
 
-    /// Compresses the full chunks, each on its own thread, and writes them in order.
-    fn write_sealed(&mut self) -> Result<()> {
+    /// Writes the full chunks, as many at a time as there are threads; fewer only if they are the last.
+    fn write_sealed(&mut self, are_last: bool) -> Result<()> {
+        let threads = self.config.threads.max(1);
+        let mut sealed = std::mem::take(&mut self.sealed).into_iter();
+        while sealed.len() >= threads || are_last && sealed.len() > 0 {
+            self.write_chunks(sealed.by_ref().take(threads).collect())?;
+        }
+        self.sealed = sealed.collect();
+        Ok(())
+    }
+
+    /// Compresses chunks, each on its own thread, and writes them in order.
+    fn write_chunks(&mut self, sealed: Vec<(u64, Vec<u8>)>) -> Result<()> {
         let level = self.config.level.unwrap_or(LEVEL);
-        let sealed = std::mem::take(&mut self.sealed);
         while self.compressors.len() < sealed.len() {
             let mut compressor = zstd::bulk::Compressor::new(level)?;
             // Without a checksum damage can go unnoticed.

@@ -34,14 +34,36 @@ fn dress(numbers: &mut Numbers, batch: &mut Batch) {
         let begun = batch.begin_accesses();
         for _ in 0..numbers.below(3) {
             let value = if numbers.one_in(8) { Value::Unknown } else { Value::Word(numbers.draw()) };
-            let role = [RegRole::Source, RegRole::Destination, RegRole::Ready][numbers.below(3) as usize];
-            let reg = Reg { class: RegClass::Int, number: numbers.below(32) as u16 };
-            batch.regs.push(RegAccess { reg, role, update: RegUpdate::Set, value, known: None });
+            let role = [RegRole::Source, RegRole::Destination, RegRole::State, RegRole::Ready]
+                [numbers.below(4) as usize];
+            let class = match numbers.below(12) {
+                0 => RegClass::Pc,
+                1 => RegClass::Csr,
+                2 => RegClass::Float,
+                3 if numbers.one_in(4) => RegClass::Vector,
+                4 if numbers.one_in(4) => RegClass::Other,
+                _ => RegClass::Int,
+            };
+            let reg = Reg { class, number: numbers.below(32) as u16 };
+            let update = if numbers.one_in(40) { RegUpdate::Add } else { RegUpdate::Set };
+            let known = numbers.one_in(40).then_some(7);
+            batch.regs.push(RegAccess { reg, role, update, value, known });
         }
         for _ in 0..numbers.below(3) {
             let data = if numbers.one_in(6) { Value::Unknown } else { Value::Word(numbers.below(256)) };
             let kind = [MemKind::Read, MemKind::Write][numbers.below(2) as usize];
-            batch.mem.push(MemAccess::new(kind, 0x9000 + numbers.below(2) * 8, 1, data));
+            let mut access = MemAccess::new(kind, 0x9000 + numbers.below(2) * 8, 8, data);
+            match numbers.below(40) {
+                0 => access.attributes = 1 << 16,
+                1 => access.attributes = 5,
+                2 => access.tagged = true,
+                3 => access.unplaced = true,
+                4 => access.kind = MemKind::ReadWrite,
+                5 => (access.size, access.data) = (16, Value::Bytes(batch.add_bytes(&[1; 16]))),
+                6 => (access.size, access.data) = (16, Value::Unknown),
+                _ => {}
+            }
+            batch.mem.push(access);
         }
         step.accesses = batch.end_accesses(begun).unwrap();
         if step.taken == Some(true) && numbers.one_in(2) {

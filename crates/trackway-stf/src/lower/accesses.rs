@@ -8,20 +8,16 @@ use crate::record::{Record, descriptor};
 use crate::values::{REG_PC, access, features, reg_class, reg_role};
 
 impl Lower {
-    #[inline(always)]
+    #[inline]
     pub(super) fn register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
-        let meta = META[access.role as usize][access.reg.class as usize];
-        let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
-            return self.rare_register(access, batch, out);
-        };
-        if meta == NONE {
-            return self.rare_register(access, batch, out);
+        let mut record = [0; REGISTER];
+        match usual_register(access, &mut record) {
+            Some(feature) => {
+                self.features |= feature;
+                out.extend_from_slice(&record);
+            }
+            None => self.rare_register(access, batch, out),
         }
-        self.features |= declared(meta >> 4);
-        let number = if access.reg.class == RegClass::Pc { REG_PC } else { access.reg.number };
-        let ([low, high], [a, b, c, d, e, f, g, h]) = (number.to_le_bytes(), word.to_le_bytes());
-        // One copy of constant length.
-        out.extend_from_slice(&[descriptor::INST_REG, low, high, meta, a, b, c, d, e, f, g, h]);
     }
 
     #[inline]
@@ -63,55 +59,15 @@ impl Lower {
         Some(content)
     }
 
-    /// Writes the only access of a step, if it is one of at most 8 bytes that is read back as it is.
-    #[inline(always)]
-    pub(super) fn usual_access(access: &MemAccess, out: &mut Vec<u8>) -> bool {
-        let (Value::Word(data), true) = (access.data, is_plain(access)) else { return false };
-        let kind = if access.kind == MemKind::Read { access::READ } else { access::WRITE };
-        let mut record = [0; 23];
-        record[0] = descriptor::INST_MEM_ACCESS;
-        record[1..9].copy_from_slice(&access.address.to_le_bytes());
-        record[9..11].copy_from_slice(&(access.size as u16).to_le_bytes());
-        record[11..13].copy_from_slice(&attributes(access).to_le_bytes());
-        record[13] = kind;
-        record[14] = descriptor::INST_MEM_CONTENT;
-        record[15..].copy_from_slice(&data.to_le_bytes());
-        out.extend_from_slice(&record);
-        true
-    }
-
     /// Writes the memory accesses of a step.
     #[inline]
     pub(super) fn memory(&mut self, accesses: Accesses, batch: &Batch, out: &mut Vec<u8>) {
-        let (mut plain, mut made_up) = (true, 0);
-        // The access before, and whether the data of those that adjoin is made up.
-        let mut before: Option<(&MemAccess, bool)> = None;
-        for access in batch.mem_of(accesses) {
-            let mut counted = before.is_some_and(|(one, counted)| counted && one.adjoins(access));
-            if !is_plain(access) {
-                // Unknown data is written as 0.
-                plain &= access.size <= 8 && is_plain_without_data(access);
-                made_up += u64::from(!counted);
-                counted = true;
-            }
-            before = Some((access, counted));
-            self.one_access(access, batch, out);
+        let mem = batch.mem_of(accesses);
+        mem.iter().for_each(|access| self.one_access(access, batch, out));
+        match mem.iter().all(is_plain) {
+            true => self.books.invent(Fact::MemoryData, made_up(mem)),
+            false => self.account(accesses, batch),
         }
-        match (plain, made_up) {
-            (true, 0) => {}
-            (true, made_up) => self.books.invent(Fact::MemoryData, made_up),
-            (false, _) => self.account(accesses, batch),
-        }
-    }
-
-    /// Would a reader take two of the accesses for a read-modify-write?
-    #[inline]
-    pub(super) fn seem_joined(accesses: Accesses, batch: &Batch) -> bool {
-        accesses.mem_len > 1
-            && batch.mem_of(accesses).windows(2).any(|pair| {
-                (pair[0].kind, pair[1].kind) == (MemKind::Read, MemKind::Write)
-                    && (pair[0].address, pair[0].size) == (pair[1].address, pair[1].size)
-            })
     }
 
     #[inline]
@@ -265,6 +221,77 @@ impl Lower {
     }
 }
 
+/// Length of a register record of 64 bits.
+pub(super) const REGISTER: usize = 12;
+/// Length of an access record and its content of at most 8 bytes.
+pub(super) const ACCESS: usize = 14 + 9;
+
+/// Fills in the record of a register of 64 bits, all of which are known; returns the feature that it needs.
+#[inline(always)]
+pub(super) fn usual_register(access: &RegAccess, record: &mut [u8; REGISTER]) -> Option<u64> {
+    let Start { record: start, feature } = STARTS[access.role as usize][access.reg.class as usize];
+    let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
+        return None;
+    };
+    if feature == 0 {
+        return None;
+    }
+    let start = start | u32::from(access.reg.number) << 8;
+    record[..4].copy_from_slice(&start.to_le_bytes());
+    record[4..].copy_from_slice(&word.to_le_bytes());
+    Some(feature.into())
+}
+
+/// Fills in the records of an access of at most 8 bytes that is read back as it is, but that unknown data is 0 then.
+#[inline(always)]
+pub(super) fn usual_access(access: &MemAccess, record: &mut [u8; ACCESS]) -> Option<()> {
+    let kind = match access.kind {
+        MemKind::Read => access::READ,
+        MemKind::Write => access::WRITE,
+        _ => return None,
+    };
+    let data = match access.data {
+        Value::Word(data) => data,
+        Value::Unknown => 0,
+        Value::Bytes(_) => return None,
+    };
+    let is_odd = access.extra.is_some() | access.unplaced | access.tagged;
+    if is_odd | (access.size > 8) | (access.attributes > u16::MAX.into()) {
+        return None;
+    }
+    record[0] = descriptor::INST_MEM_ACCESS;
+    record[1..9].copy_from_slice(&access.address.to_le_bytes());
+    record[9..11].copy_from_slice(&(access.size as u16).to_le_bytes());
+    record[11..13].copy_from_slice(&(access.attributes as u16).to_le_bytes());
+    record[13] = kind;
+    record[14] = descriptor::INST_MEM_CONTENT;
+    record[15..].copy_from_slice(&data.to_le_bytes());
+    Some(())
+}
+
+/// Would a reader take two of the accesses for a read-modify-write?
+#[inline]
+pub(super) fn seem_joined(accesses: &[MemAccess]) -> bool {
+    accesses.windows(2).any(|pair| {
+        (pair[0].kind, pair[1].kind) == (MemKind::Read, MemKind::Write)
+            && (pair[0].address, pair[0].size) == (pair[1].address, pair[1].size)
+    })
+}
+
+/// Accesses without data, for which it is made up; those that adjoin count once.
+pub(super) fn made_up(accesses: &[MemAccess]) -> u64 {
+    let (mut number, mut before): (u64, Option<(&MemAccess, bool)>) = (0, None);
+    for access in accesses {
+        let mut counted = before.is_some_and(|(one, counted)| counted && one.adjoins(access));
+        if access.data == Value::Unknown {
+            number += u64::from(!counted);
+            counted = true;
+        }
+        before = Some((access, counted));
+    }
+    number
+}
+
 /// Larger accesses are split: a multiple of the 8 bytes of a content record.
 const PIECE: u16 = u16::MAX - 7;
 /// Accesses above this size are not written: each 8 bytes take a record.
@@ -286,12 +313,11 @@ fn content_words(data: Value, size: u16, batch: &Batch) -> Vec<u64> {
     content
 }
 
-/// Is it read back as it is?
+/// Is it read back as it is? Unknown data of up to 8 bytes is read as 0.
 #[inline]
 fn is_plain(access: &MemAccess) -> bool {
     let data = match access.data {
-        Value::Unknown => false,
-        Value::Word(_) => access.size <= 8,
+        Value::Unknown | Value::Word(_) => access.size <= 8,
         Value::Bytes(span) => u64::from(span.len) == access.size,
     };
     data && matches!(access.kind, MemKind::Read | MemKind::Write)
@@ -299,12 +325,6 @@ fn is_plain(access: &MemAccess) -> bool {
         && access.size <= u16::MAX.into()
         && !(access.unplaced || access.tagged)
         && access.attributes <= u16::MAX.into()
-}
-
-/// Is it read back as it is, but with made-up data?
-#[inline]
-fn is_plain_without_data(access: &MemAccess) -> bool {
-    access.data == Value::Unknown && is_plain(&MemAccess { data: Value::Word(0), ..*access })
 }
 
 /// Attributes that fit; others are left out.
@@ -325,22 +345,31 @@ const fn fact(role: RegRole) -> Fact {
 /// Marks a class or role that STF has no number for.
 const NONE: u8 = 0;
 
-/// Class and role of a register record by role and class of the event; `NONE` for those that are rare.
-const META: [[u8; 6]; 4] = {
-    let mut meta = [[NONE; 6]; 4];
+/// The start of a register record without its number, and the feature that it needs; 0 if it is rare.
+#[derive(Clone, Copy)]
+struct Start {
+    record: u32,
+    feature: u32,
+}
+
+/// By role and class of the event.
+static STARTS: [[Start; 8]; 4] = {
+    let mut starts = [[Start { record: 0, feature: 0 }; 8]; 4];
     let (mut r, mut c) = (0, 0);
-    while r < meta.len() {
-        while c < meta[r].len() {
+    while r < ROLES.len() {
+        while c < CLASSES.len() {
             let (role, class) = (role(ROLES[r]), class(CLASSES[c]));
             assert!(ROLES[r] as usize == r && CLASSES[c] as usize == c);
-            if role != NONE && class != NONE && class != reg_class::VECTOR {
-                meta[r][c] = role << 4 | class;
+            let is_rare = class == reg_class::VECTOR || matches!(CLASSES[c], RegClass::Pc);
+            if role != NONE && class != NONE && !is_rare {
+                let record = descriptor::INST_REG as u32 | ((role << 4 | class) as u32) << 24;
+                starts[r][c] = Start { record, feature: declared(role) as u32 };
             }
             c += 1;
         }
         (r, c) = (r + 1, 0);
     }
-    meta
+    starts
 };
 const ROLES: [RegRole; 4] = [RegRole::Source, RegRole::Destination, RegRole::State, RegRole::Ready];
 const CLASSES: [RegClass; 6] =

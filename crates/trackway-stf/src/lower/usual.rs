@@ -1,13 +1,33 @@
 //! Usual steps in few tests: instructions that retire one after the other, of which nothing waits for the next event.
 //!
 //! They become the groups that [`step`](Lower::step) writes, without the look at each kind of record that may come
-//! between two instructions.
+//! between two instructions. Room for many groups is made at once, and what they add to the account is added once.
+
+use std::num::NonZeroU64;
 
 use trackway_core::*;
-use trackway_isa::Control;
+use trackway_isa::{Control, riscv};
 
-use super::{Coming, EARLY, Lower, read_outcome};
+use super::accesses::{ACCESS, REGISTER, made_up, seem_joined, usual_access, usual_register};
+use super::{Coming, Controls, EARLY, Lower, read_outcome};
 use crate::record::descriptor;
+
+/// Bytes that room is made for at a time.
+const ROOM: usize = 1 << 10;
+/// With less room than this a group may not have fitted.
+const SCARCE: usize = 1 << 8;
+
+/// What usual steps add up to.
+#[derive(Clone, Copy)]
+struct Sum {
+    number: usize,
+    /// Address of the next instruction.
+    pc: u64,
+    /// Features that the records need.
+    features: u64,
+    /// Accesses whose data is made up.
+    made_up: u64,
+}
 
 impl Lower {
     /// Writes usual steps at the start of `events`; returns their number.
@@ -15,75 +35,132 @@ impl Lower {
         let Coming { front, registers, walks, bus, modes, .. } = &self.coming;
         let is_clear = [front, registers, walks, bus].iter().all(|part| part.is_empty()) && modes.is_empty();
         let is_busy = !self.shortcuts | self.waits | self.unknown | self.first_pc.is_none();
-        let Some(mut pc) = self.expected.filter(|_| is_clear && !is_busy) else { return Ok(0) };
-        let (mut out, mut groups, room) = match (&mut self.early, &mut self.writer) {
-            (Some(early), _) => {
-                let groups = std::mem::take(&mut early.groups);
-                let room = EARLY - groups.len();
-                (std::mem::take(&mut early.bytes), Some(groups), room)
-            }
-            (None, Some(writer)) => {
-                let (out, room) = writer.lend();
-                (out, None, room)
-            }
-            (None, None) => return Ok(0),
+        let (Some(pc), Some(writer)) = (self.expected.filter(|_| is_clear && !is_busy), &mut self.writer)
+        else {
+            return Ok(0);
         };
-        let mut number = 0;
-        for event in events.iter().take(room) {
-            let EventKind::Step(step) = &event.kind else { break };
-            let is_known = (step.outcome == Outcome::Retired) & matches!(step.length, 2 | 4);
-            if step.pc != Some(pc) || !is_known || Self::seem_joined(step.accesses, batch) {
+        let (mut out, room) = writer.lend();
+        let room = self.early.map_or(room, |early| room.min(EARLY - early));
+        let steps = &events[..room.min(events.len())];
+        let mut sum = Sum { number: 0, pc, features: 0, made_up: 0 };
+        loop {
+            let (start, before) = (out.len(), sum.number);
+            out.resize(start + ROOM, 0);
+            let rest = &steps[before..];
+            let left;
+            (sum, left) = match self.isa {
+                Isa::Rv32 | Isa::Rv64 => {
+                    write::<true>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..])
+                }
+                _ => write::<false>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
+            };
+            out.truncate(start + ROOM - left);
+            if sum.number == before || left >= SCARCE || sum.number == steps.len() {
                 break;
             }
-            let extra = batch.extra_of(step);
-            if extra.is_some_and(|extra| extra.placeholder | (extra.micro_ops.len > 0)) {
-                break;
-            }
-            let target = extra.and_then(|extra| extra.target);
-            let control = self.control(step.encoding);
-            let waits = control.is_transfer() && target.is_none() && step.taken != Some(false);
-            let is_odd = (control == Control::TrapReturn) | !control.retires();
-            if waits | is_odd || step.taken != read_outcome(control, target, true) {
-                break;
-            }
-            if let Some(pc) = target {
-                let [a, b, c, d, e, f, g, h] = pc.to_le_bytes();
-                out.extend_from_slice(&[descriptor::INST_PC_TARGET, a, b, c, d, e, f, g, h]);
-            }
-            for access in batch.regs_of(step.accesses) {
-                self.register(access, batch, &mut out);
-            }
-            match batch.mem_of(step.accesses) {
-                [] => {}
-                [access] if Self::usual_access(access, &mut out) => {}
-                _ => self.memory(step.accesses, batch, &mut out),
-            }
-            // One copy of constant length each.
-            let [a, b, c, d] = step.encoding.to_le_bytes();
-            match step.length {
-                2 => out.extend_from_slice(&[descriptor::INST_OPCODE16, a, b]),
-                _ => out.extend_from_slice(&[descriptor::INST_OPCODE32, a, b, c, d]),
-            }
-            pc = target.unwrap_or(pc.wrapping_add(step.length.into()));
-            if let Some(groups) = &mut groups {
-                groups.push((out.len(), pc));
-            }
-            number += 1;
         }
+        let Sum { number, pc, features, made_up } = sum;
+        writer.take_back(out, number as u64, pc);
         if number > 0 {
             (self.expected, self.read_next) = (Some(pc), Some(pc));
             self.coming.mode_shown = false;
-        }
-        match (&mut self.early, groups, &mut self.writer) {
-            (Some(early), Some(groups), _) => {
-                (early.bytes, early.groups) = (out, groups);
-                if early.groups.len() >= EARLY {
-                    self.write_early()?;
-                }
-            }
-            (_, _, Some(writer)) => writer.take_back(out, number as u64, pc),
-            _ => {}
+            self.features |= features;
+            self.books.invent(Fact::MemoryData, made_up);
+            self.count_early(number)?;
         }
         Ok(number)
+    }
+}
+
+/// Writes the usual steps at the start of `events` that `out` has room for; returns their sum on top of `sum`, and the
+/// room left. It holds little and calls functions for accesses, so that its state stays in registers.
+#[inline(never)]
+fn write<const RISCV: bool>(
+    sum: Sum,
+    controls: &mut Controls,
+    isa: Isa,
+    events: &[Event],
+    batch: &Batch,
+    mut out: &mut [u8],
+) -> (Sum, usize) {
+    let Sum { number, mut pc, mut features, mut made_up } = sum;
+    let (mut rest, mut left) = (events, out.len());
+    while let [Event { kind: EventKind::Step(step), .. }, others @ ..] = rest {
+        let is_known = (step.outcome == Outcome::Retired) & matches!(step.length, 2 | 4);
+        if step.pc != Some(pc) || !is_known {
+            break;
+        }
+        let mut next = pc.wrapping_add(step.length.into());
+        let is_plain =
+            RISCV && riscv::is_plain(step.encoding) && step.extra.is_none() && step.taken.is_none();
+        if !is_plain {
+            let Some(target) = target(step, controls.of(isa, step.encoding), batch) else { break };
+            if let Some(target) = target {
+                let Some((record, room)) = out.split_first_chunk_mut::<9>() else { break };
+                record[0] = descriptor::INST_PC_TARGET;
+                record[1..].copy_from_slice(&target.to_le_bytes());
+                (next, out) = (target, room);
+            }
+        }
+        if step.accesses.regs_len > 0 {
+            let regs = batch.regs_of(step.accesses);
+            let Some((records, room)) = out.split_at_mut_checked(REGISTER * regs.len()) else { break };
+            let Some(needed) = registers(regs, records) else { break };
+            (features, out) = (features | needed.get(), room);
+        }
+        let mut unknown = 0;
+        if step.accesses.mem_len > 0 {
+            let mem = batch.mem_of(step.accesses);
+            let Some((records, room)) = out.split_at_mut_checked(ACCESS * mem.len()) else { break };
+            if !accesses(mem, records) {
+                break;
+            }
+            (unknown, out) = (made_up_of(mem), room);
+        }
+        let Some(record) = out.first_chunk_mut::<5>() else { break };
+        record[0] = if step.length == 2 { descriptor::INST_OPCODE16 } else { descriptor::INST_OPCODE32 };
+        record[1..].copy_from_slice(&step.encoding.to_le_bytes());
+        out = &mut out[1 + usize::from(step.length)..];
+        (rest, pc, left) = (others, next, out.len());
+        made_up += unknown;
+    }
+    (Sum { number: number + events.len() - rest.len(), pc, features, made_up }, left)
+}
+
+/// The target of a step that changes the flow or could; none of the two if it is not usual.
+#[inline(always)]
+fn target(step: &Step, control: Control, batch: &Batch) -> Option<Option<u64>> {
+    let target = match batch.extra_of(step) {
+        Some(extra) if extra.placeholder | (extra.micro_ops.len > 0) => return None,
+        Some(extra) => extra.target,
+        None => None,
+    };
+    let waits = control.is_transfer() && target.is_none() && step.taken != Some(false);
+    let is_odd = (control == Control::TrapReturn) | !control.retires();
+    (!(waits | is_odd) && step.taken == read_outcome(control, target, true)).then_some(target)
+}
+
+/// Writes registers; returns the features that they need, if they are usual.
+#[inline(never)]
+fn registers(regs: &[RegAccess], records: &mut [u8]) -> Option<NonZeroU64> {
+    let mut features = 0;
+    for (access, record) in regs.iter().zip(records.as_chunks_mut().0) {
+        features |= usual_register(access, record)?;
+    }
+    NonZeroU64::new(features)
+}
+
+/// Writes accesses, if they are usual.
+#[inline(never)]
+fn accesses(mem: &[MemAccess], records: &mut [u8]) -> bool {
+    let mut each = mem.iter().zip(records.as_chunks_mut().0);
+    each.all(|(access, record)| usual_access(access, record).is_some()) && !seem_joined(mem)
+}
+
+#[inline(always)]
+fn made_up_of(mem: &[MemAccess]) -> u64 {
+    match mem {
+        [access] => (access.data == Value::Unknown).into(),
+        _ => made_up(mem),
     }
 }
