@@ -6,9 +6,10 @@
 mod body;
 mod encoding;
 mod header;
+#[cfg(test)]
+mod tests;
+mod usual;
 mod walks;
-
-use std::ops::ControlFlow;
 
 use trackway_core::{Finding, Isa, Result, Rule};
 use trackway_isa::Recent;
@@ -62,10 +63,7 @@ fn check_part(checker: &mut Checker<'_>, records: &mut Records) -> Result<bool> 
     if let Some(pc) = pc {
         checker.chunk(pc);
     }
-    records.scan_part(&mut |offset: u64, record: &Record<'_>, _: &[u8]| {
-        checker.record(offset, record);
-        ControlFlow::Continue(())
-    })?;
+    records.scan_part(checker)?;
     Ok(true)
 }
 
@@ -226,21 +224,13 @@ impl<'r> Checker<'r> {
         self.body[usize::from(descriptor)] > 0
     }
 
-    #[inline(always)]
     fn record(&mut self, offset: u64, record: &Record<'_>) {
         self.offset = offset;
         if self.ended {
             self.found(&RESERVE_END_LAST, format!("{} follows it", record.name()));
         }
         let descriptor = usize::from(record.descriptor());
-        let is_usual = match *record {
-            Record::InstOpcode32 { opcode } => self.usual_instruction(opcode, 4),
-            Record::InstOpcode16 { opcode } => self.usual_instruction(opcode.into(), 2),
-            _ => false,
-        };
-        if is_usual {
-            self.body[descriptor] += 1;
-        } else if self.is_header {
+        if self.is_header {
             self.header_record(record);
             self.header[descriptor] += 1;
         } else {
@@ -318,74 +308,5 @@ impl<'r> Checker<'r> {
                 _ => {}
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
-
-    use trackway_core::*;
-    use trackway_testkit::random::{Numbers, Program, Rates, Walk};
-
-    use super::*;
-    use crate::{Config, Container, Lower, Trace, WriteConfig};
-
-    /// A file in memory.
-    #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Memory {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn findings(bytes: &[u8], shortcuts: bool) -> Option<(String, usize)> {
-        let input = Input::from_vec(bytes.to_vec());
-        let trace = Trace::open(input, Config::default(), false).ok()?;
-        let mut all = Vec::new();
-        let checked = check_with(trace.records(), &mut |finding| all.push(finding), shortcuts);
-        Some((format!("{all:?} {checked:?}"), all.len()))
-    }
-
-    #[test]
-    fn usual_instructions_are_checked_as_all_others() {
-        let (mut traces, mut found) = (0, 0);
-        for seed in 0..1500 {
-            let numbers = &mut Numbers(seed);
-            let count = 4 + numbers.below(60) as usize;
-            let program = Program::new(numbers, 0x8000, count);
-            let rate = |on: bool| if on { 30 } else { 0 };
-            let rates = Rates {
-                exception: rate(numbers.one_in(3)),
-                interrupt: rate(numbers.one_in(3)),
-                privilege: numbers.one_in(3),
-                context: rate(numbers.one_in(3)),
-                ..Rates::default()
-            };
-            let steps = 20 + numbers.below(300) as usize;
-            let walk = Walk::new(numbers, &program, steps, rates);
-            let file = Memory::default();
-            let config = WriteConfig { container: Container::Plain, ..WriteConfig::default() };
-            let meta = Meta::new(FormatId::new("model"), Isa::Rv64);
-            let mut lower = Lower::new(Output::Stream(Box::new(file.clone())), meta, config).unwrap();
-            lower.put(&walk.batch).unwrap();
-            lower.finish().unwrap();
-            let mut bytes = file.0.lock().unwrap().clone();
-            for _ in 0..numbers.below(12) {
-                let at = numbers.below(bytes.len() as u64) as usize;
-                bytes[at] = numbers.draw() as u8;
-            }
-            let usual = findings(&bytes, true);
-            assert_eq!(usual, findings(&bytes, false), "seed {seed}");
-            traces += u32::from(usual.is_some());
-            found += usual.map_or(0, |(_, found)| found);
-        }
-        assert!(traces > 500 && found > 2000, "{traces}, {found}");
     }
 }

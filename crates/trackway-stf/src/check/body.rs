@@ -245,18 +245,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Takes an instruction that is alone in its group and breaks no rule; false if that is not sure.
-    #[inline(always)]
-    pub(super) fn usual_instruction(&mut self, opcode: u32, width: u8) -> bool {
-        if !self.is_clear || (opcode & 3 == 3) != (width == 4) || !self.encoded(opcode).usual {
-            return false;
-        }
-        self.pc = self.pc.map(|pc| pc.wrapping_add(width.into()));
-        self.explained = false;
-        self.markers += 1;
-        true
-    }
-
     fn instruction(&mut self, opcode: u32, width: u8) {
         let encoded = self.encoded(opcode);
         let is_return = encoded.control == Control::TrapReturn;

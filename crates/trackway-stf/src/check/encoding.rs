@@ -2,7 +2,7 @@
 
 use trackway_core::{Isa, MemKind};
 use trackway_isa::riscv::{self, Class, Count, Memory, Op};
-use trackway_isa::{Control, flow};
+use trackway_isa::{Control, Flow, flow};
 
 use super::{Checker, IN_BITS, NO_ACCESS};
 use crate::record::descriptor::INST_MEM_ACCESS;
@@ -31,8 +31,45 @@ pub(super) struct Encoded {
     memory: Option<Memory>,
     /// Any access is allowed.
     any_allowed: bool,
-    /// Alone in its group it breaks no rule, if its record has its width.
-    pub(super) usual: bool,
+    pub(super) usual: Usual,
+}
+
+/// The group in which an instruction breaks no rule, if its record has its width; registers may come with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Usual {
+    /// Alone.
+    Plain,
+    /// Alone, or with a target this far away.
+    Branch { distance: u64 },
+    /// With a target this far away.
+    Jump { distance: u64 },
+    /// With any target.
+    IndirectJump,
+    /// With one access and its content.
+    Access { kind: u8, size: u8 },
+    /// It depends.
+    Rare,
+}
+
+impl Usual {
+    fn new(class: Class, flow: &Flow) -> Self {
+        match (class.memory(), flow.control, flow.target) {
+            _ if is_vector(class) => Usual::Rare,
+            (Some(Memory { kind, size: Some(size @ ..=8), count: Count::One }), Control::Sequential, _) => {
+                match kind {
+                    MemKind::Read => Usual::Access { kind: access::READ, size },
+                    MemKind::Write => Usual::Access { kind: access::WRITE, size },
+                    _ => Usual::Rare,
+                }
+            }
+            (None, Control::Sequential, _) => Usual::Plain,
+            (None, Control::Branch, Some(distance)) => Usual::Branch { distance },
+            (None, Control::TrapReturn, _) => Usual::Rare,
+            (None, control, Some(distance)) if control.is_transfer() => Usual::Jump { distance },
+            (None, control, None) if control.is_transfer() => Usual::IndirectJump,
+            _ => Usual::Rare,
+        }
+    }
 }
 
 impl Encoded {
@@ -40,13 +77,12 @@ impl Encoded {
         let is_riscv = matches!(isa, Isa::Rv32 | Isa::Rv64);
         let op = if is_riscv { riscv::decode(isa, opcode).map(|inst| inst.op) } else { None };
         let class = op.map(Op::class);
-        let (control, memory) = (flow(isa, 0, opcode).control, class.and_then(Class::memory));
-        let continues = matches!(control, Control::Sequential | Control::Branch);
+        let flow = flow(isa, 0, opcode);
         Encoded {
-            control,
+            control: flow.control,
             class,
-            memory,
-            usual: continues && memory.is_none() && class.is_some_and(|class| !is_vector(class)),
+            memory: class.and_then(Class::memory),
+            usual: class.map_or(Usual::Rare, |class| Usual::new(class, &flow)),
             // Cache operations may have the block that they act on.
             any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
         }
