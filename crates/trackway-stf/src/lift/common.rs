@@ -24,9 +24,13 @@ impl Lifter {
         loop {
             if self.next.is_some() && self.between_groups(batch) && self.is_wanted() {
                 let (rest, offset) = (&bytes[at..], start + at as u64);
-                batch.reserve_steps(Batch::FULL.saturating_sub(batch.events.len()));
+                let room = Batch::FULL.saturating_sub(batch.events.len());
+                batch.reserve_steps(room);
                 // Where one group has registers, most have.
                 let has_registers = rest.first() == Some(&INST_REG);
+                if has_registers {
+                    batch.regs.reserve(4 * room);
+                }
                 at += match (self.isa, has_registers) {
                     (Isa::Rv32 | Isa::Rv64, false) => {
                         self.lift_groups::<true, false>(rest, offset, layout, batch, counts)
@@ -80,7 +84,9 @@ impl Lifter {
                 while let Some(access) = group.first_chunk().and_then(|first| short_register(first, layout))
                     && regs.len() - kept_regs < MOST_REGISTERS
                 {
-                    regs.push(access);
+                    if !push_within_capacity(regs, access) {
+                        break;
+                    }
                     group = &group[REGISTER_LEN..];
                 }
             }

@@ -629,22 +629,36 @@ fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
 
 #[inline]
 pub(super) fn reg_access(register: Register<'_>, value: Value) -> RegAccess {
-    let class = match (register.class(), register.number) {
-        (reg_class::INTEGER, REG_PC) => RegClass::Pc,
-        (reg_class::INTEGER, _) => RegClass::Int,
-        (reg_class::FLOAT, _) => RegClass::Float,
-        (reg_class::VECTOR, _) => RegClass::Vector,
-        (reg_class::CSR, _) => RegClass::Csr,
-        _ => RegClass::Other,
+    let (class, role) = REGISTERS[usize::from(register.meta)];
+    let is_pc = (class == RegClass::Int) & (register.number == REG_PC);
+    let reg = match is_pc {
+        true => Reg { class: RegClass::Pc, number: 0 },
+        false => Reg { class, number: register.number },
     };
-    let number = if class == RegClass::Pc { 0 } else { register.number };
-    let role = match register.role() {
-        reg_role::SOURCE => RegRole::Source,
-        reg_role::DESTINATION => RegRole::Destination,
-        _ => RegRole::State,
-    };
-    RegAccess { reg: Reg { class, number }, role, update: RegUpdate::Set, value, known: None }
+    RegAccess { reg, role, update: RegUpdate::Set, value, known: None }
 }
+
+/// Class and role of registers, by the byte that has both.
+static REGISTERS: [(RegClass, RegRole); 256] = {
+    let mut registers = [(RegClass::Other, RegRole::State); 256];
+    let mut meta = 0;
+    while meta < registers.len() {
+        registers[meta].0 = match meta as u8 & 0xf {
+            reg_class::INTEGER => RegClass::Int,
+            reg_class::FLOAT => RegClass::Float,
+            reg_class::VECTOR => RegClass::Vector,
+            reg_class::CSR => RegClass::Csr,
+            _ => RegClass::Other,
+        };
+        registers[meta].1 = match meta as u8 >> 4 {
+            reg_role::SOURCE => RegRole::Source,
+            reg_role::DESTINATION => RegRole::Destination,
+            _ => RegRole::State,
+        };
+        meta += 1;
+    }
+    registers
+};
 
 #[cold]
 fn orphan(offset: u64, descriptor: u8) -> Error {
