@@ -166,25 +166,6 @@ impl Counts {
         counts
     }
 
-    /// Adds the facts of a batch; `contexts` are those before it.
-    pub fn add_batch(&mut self, batch: &Batch, contexts: &mut Contexts) {
-        for event in &batch.events {
-            // By far the most frequent event, without its rare parts.
-            if let EventKind::Step(step) = &event.kind
-                && step.extra.is_none()
-                && step.accesses.mem_len == 0
-                && step.accesses.regs_len == 0
-            {
-                self.0[Fact::Instructions as usize] += 1;
-                self.0[Fact::Encodings as usize] += u64::from(step.length > 0);
-                self.0[Fact::Attempted as usize] += u64::from(step.outcome == Outcome::Attempted);
-                self.0[Fact::Outcomes as usize] += u64::from(step.taken.is_some());
-                continue;
-            }
-            self.add_event(batch, &event.kind, contexts);
-        }
-    }
-
     /// Adds the facts of an event.
     pub fn add_event(&mut self, batch: &Batch, event: &EventKind, contexts: &mut Contexts) {
         if let EventKind::Run(run) = event
@@ -430,12 +411,6 @@ fn digest_value(batch: &Batch, before: u64, value: Value, size: u64) -> u64 {
 }
 
 fn each_register(batch: &Batch, access: &RegAccess, each: &mut impl FnMut(Fact, u64)) {
-    let fact = match access.role {
-        RegRole::Source => Fact::RegisterReads,
-        RegRole::Destination => Fact::RegisterWrites,
-        RegRole::State => Fact::RegisterStates,
-        RegRole::Ready => Fact::ReadyRegisters,
-    };
     let Reg { class, number } = access.reg;
     let known = access.known.unwrap_or(u64::MAX);
     let value = match access.value {
@@ -455,7 +430,16 @@ fn each_register(batch: &Batch, access: &RegAccess, each: &mut impl FnMut(Fact, 
             }
         }
     };
-    each(fact, digest([class as u64, number.into(), value]));
+    each(of_role(access.role), digest([class as u64, number.into(), value]));
+}
+
+pub(super) const fn of_role(role: RegRole) -> Fact {
+    match role {
+        RegRole::Source => Fact::RegisterReads,
+        RegRole::Destination => Fact::RegisterWrites,
+        RegRole::State => Fact::RegisterStates,
+        RegRole::Ready => Fact::ReadyRegisters,
+    }
 }
 
 fn each_of_trap(batch: &Batch, trap: &Trap, each: &mut impl FnMut(Fact, u64)) {

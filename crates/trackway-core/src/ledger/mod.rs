@@ -6,6 +6,7 @@
 mod account;
 mod facts;
 mod nearby;
+mod usual;
 
 use std::collections::BTreeMap;
 use std::fmt;
