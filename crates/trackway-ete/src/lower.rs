@@ -2,6 +2,7 @@
 
 mod code;
 mod lane;
+mod row;
 mod stretch;
 #[cfg(test)]
 mod tests;
@@ -119,11 +120,18 @@ impl<D: UnitSink> Sink for Lower<D> {
             ));
         }
         let lane = &mut self.lanes[n];
-        for event in &batch.events {
+        let mut events = &batch.events[..];
+        while let Some((event, rest)) = events.split_first() {
+            let usual = lane.row(events);
+            if usual > 0 {
+                events = &events[usual..];
+                continue;
+            }
             lane.event(&event.kind, batch, self.format);
             if matches!(event.kind, EventKind::Context(_)) {
                 lane.given.add_event(batch, &event.kind, &mut self.contexts);
             }
+            events = rest;
         }
         let bytes = lane.unit.take();
         self.out.write(n, &bytes)

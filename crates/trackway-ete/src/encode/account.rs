@@ -69,11 +69,11 @@ impl Shown {
         }
     }
 
-    /// The instructions of a block.
-    pub(crate) fn block(block: &Block) -> Self {
-        let targets = [Targets { first: Some(block.start), shown: 0, open: None }; 2];
-        let (instructions, isa) = (block.count.into(), Some(block.isa));
-        Shown { instructions, branches: 1, isa, targets, ..Shown::default() }
+    /// The instructions of blocks.
+    pub(crate) fn blocks(blocks: &Blocks) -> Self {
+        let targets = [Targets { first: Some(blocks.start), shown: 0, open: None }; 2];
+        let Blocks { instructions, count: branches, isa, .. } = *blocks;
+        Shown { instructions, branches, isa: Some(isa), targets, ..Shown::default() }
     }
 
     /// The outcome of the last instruction is shown after all.
@@ -160,25 +160,32 @@ impl Element {
     }
 }
 
-/// A block of which its source has nothing but its instructions, ended by a branch that an atom traces.
+/// Blocks of which their source has nothing but the instructions, each ended by a branch that an atom of one packet traces,
+/// in a unit without speculation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub(crate) struct Blocks {
+    /// Start of the first.
     pub(crate) start: u64,
-    /// Number of instructions.
+    pub(crate) instructions: u64,
     pub(crate) count: u32,
     pub(crate) isa: Isa,
 }
 
-impl From<Block> for Element {
-    fn from(block: Block) -> Self {
-        Element { shown: Shown::block(&block), p0: true, ..Element::default() }
+impl Blocks {
+    /// Continues with `later`.
+    #[inline]
+    pub(crate) fn join(&mut self, later: &Blocks) {
+        self.instructions += later.instructions;
+        self.count += later.count;
     }
 }
 
-/// An entry of the log. Blocks are by far the most; a step takes twenty times their room.
+/// An entry of the log. A step takes ten times the room of the usual ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Logged {
-    Block(Block),
+    Blocks(Blocks),
+    /// A target address.
+    Target(u64),
     Step(Step),
 }
 
@@ -262,11 +269,15 @@ impl Account {
     /// An entry of the log whose packet is in the buffer.
     #[inline]
     pub(crate) fn take(&mut self, logged: &Logged, max_spec: u64) {
+        let at_once = self.depth == 0 && max_spec == 0 && self.transaction.is_none();
         match logged {
-            Logged::Block(block) if self.depth == 0 && max_spec == 0 && self.transaction.is_none() => {
-                self.find_block(block);
+            Logged::Blocks(blocks) if at_once => self.find_blocks(blocks),
+            Logged::Blocks(blocks) => {
+                let element = Element { shown: Shown::blocks(blocks), p0: true, ..Element::default() };
+                self.accept(&Step::Emit(element), max_spec);
             }
-            Logged::Block(block) => self.accept(&Step::Emit((*block).into()), max_spec),
+            Logged::Target(address) if at_once => self.find_target(*address),
+            Logged::Target(address) => self.accept(&Step::Emit(What::Target(*address).into()), max_spec),
             Logged::Step(step) => self.accept(step, max_spec),
         }
     }
@@ -425,19 +436,31 @@ impl Account {
         }
     }
 
-    /// As [`find`](Account::find), for a block.
+    /// As [`find`](Account::find), for blocks.
     #[inline]
-    fn find_block(&mut self, block: &Block) {
+    fn find_blocks(&mut self, blocks: &Blocks) {
         self.settle_trap();
         if !self.has_context || !self.has_address {
             return;
         }
         (self.followed, self.shows_gap) = (true, false);
-        self.change_isa(Some(block.isa));
-        self.targets.iter_mut().for_each(|targets| targets.add(block.start, None));
-        self.facts.keep(Fact::Instructions, block.count.into());
-        self.facts.invent(Fact::Encodings, block.count.into());
-        self.facts.invent(Fact::Outcomes, 1);
+        self.change_isa(Some(blocks.isa));
+        self.targets.iter_mut().for_each(|targets| targets.add(blocks.start, None));
+        self.facts.keep(Fact::Instructions, blocks.instructions);
+        self.facts.invent(Fact::Encodings, blocks.instructions);
+        self.facts.invent(Fact::Outcomes, blocks.count.into());
+    }
+
+    /// The next address is found.
+    #[inline]
+    fn find_target(&mut self, address: u64) {
+        self.has_address = true;
+        if let Some((_, found)) = &mut self.trap {
+            *found = Some(address);
+        }
+        if self.halted {
+            self.halt(false);
+        }
     }
 
     /// A decoder reaches the element.
@@ -492,15 +515,7 @@ impl Account {
             What::Halt => self.halt(true),
             What::Q { gap: true } => self.gap(),
             What::Q { gap: false } => {}
-            What::Target(address) => {
-                self.has_address = true;
-                if let Some((_, found)) = &mut self.trap {
-                    *found = Some(address);
-                }
-                if self.halted {
-                    self.halt(false);
-                }
-            }
+            What::Target(address) => self.find_target(address),
             What::Context(context, assumed) => {
                 self.has_context = true;
                 let known = self.isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);

@@ -1,8 +1,8 @@
 //! Execution to elements.
 
-use super::account::{Block, Element, Shown, What};
+use super::account::{Blocks, Element, Shown, What};
 use super::filter::Now;
-use super::instruction::{Instruction, KnownTrap, entry};
+use super::instruction::{Branch, Instruction, KnownTrap, entry};
 use super::model::SourceAddresses;
 use super::unit::{Need, Q, Unit};
 use crate::wire::address::Entry;
@@ -52,9 +52,9 @@ impl Unit {
         self.filter.is_open && self.program.is_silent && self.inputs == 0
     }
 
-    /// As [`instruction`](Unit::instruction) for a whole block, whose `count` instructions from `start` on end in the branch
-    /// `last`, in a unit that [is plain](Unit::is_plain); false, and nothing is done, if more than its atom matters.
-    pub(crate) fn block(&mut self, start: u64, count: u32, last: &Instruction) -> bool {
+    /// Begins a row of [blocks](Unit::block) in a unit that [is plain](Unit::is_plain); false if more than their atoms and
+    /// addresses matters.
+    pub(crate) fn begin_row(&self, isa: Isa) -> bool {
         let (program, model) = (&self.program, &self.model);
         let is_simple = program.is_simple
             && model.source_addresses == SourceAddresses::Never
@@ -68,29 +68,39 @@ impl Unit {
             && self.q.is_none()
             && self.sync_delay.is_none()
             && self.times.is_empty()
-            && !self.timestamp_due
-            && !self.is_sync_due();
-        if !is_simple || !is_steady || last.is_contradiction() {
+            && !self.timestamp_due;
+        is_simple
+            && is_steady
+            && self.context.sixty_four_bit == (isa == Isa::A64)
+            && self.traced_context == Some(self.context)
+            && self.filter.permits(&self.context)
+    }
+
+    /// As [`instruction`](Unit::instruction) for a whole block of `count` instructions from `start` on, ended by a branch
+    /// that is not a contradiction; false, and nothing is done, if a synchronisation is due.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, start: u64, count: u32, branch: &Branch) -> bool {
+        if self.is_sync_due() {
             return false;
         }
-        self.context.sixty_four_bit = last.isa == Isa::A64;
-        if !self.filter.permits(&self.context) {
-            return false;
+        if self.need != Need::No {
+            self.place(entry(start, branch.isa));
         }
-        if !self.is_clocked {
-            self.cycle += u64::from(self.model.cycles_per_instruction) * u64::from(count);
-        }
-        self.was_active = false;
-        self.counts.viewed += u64::from(count);
-        self.counts.p0 += 1;
-        if self.need != Need::No || self.traced_context != Some(self.context) {
-            self.place(entry(start, last.isa));
-        }
-        self.call = None;
-        self.packer.plain_atom(last.taken, Block { start, count, isa: last.isa });
-        self.after_branch(last, last.taken, false);
-        self.checkpoint();
+        let block = Blocks { start, instructions: count.into(), count: 1, isa: branch.isa };
+        self.packer.plain_atom(branch.taken, block);
+        self.after_branch(branch, branch.taken, false);
         true
+    }
+
+    /// Ends a row of that many blocks, with that many instructions.
+    pub(crate) fn end_row(&mut self, blocks: u64, instructions: u64) {
+        if !self.is_clocked {
+            self.cycle += u64::from(self.model.cycles_per_instruction) * instructions;
+        }
+        self.counts.viewed += instructions;
+        self.counts.p0 += blocks;
+        (self.was_active, self.call) = (false, None);
+        self.checkpoint();
     }
 
     /// As [`instruction`](Unit::instruction) `count` times, for instructions after the last one that neither branch nor end
@@ -222,8 +232,10 @@ impl Unit {
 
     /// Keeps a target for later mispredictions.
     fn remember(&mut self, at: Entry) {
-        self.targets.rotate_right(1);
-        self.targets[0] = at;
+        if self.config.max_spec > 0 {
+            self.targets.rotate_right(1);
+            self.targets[0] = at;
+        }
     }
 
     fn execute(&mut self, instruction: &Instruction, now: &Now<'_>) {
@@ -259,7 +271,10 @@ impl Unit {
         }
         self.counts.p0 += 1;
         let first = self.trace_p0(instruction);
-        self.after_branch(instruction, first, broadcasts);
+        self.after_branch(&instruction.branch(), first, broadcasts);
+        if instruction.is_contradiction() {
+            self.need = Need::Yes;
+        }
         self.keep_past(control.is_indirect(), instruction.taken);
         if let Some(delay) = &mut self.sync_delay {
             *delay = delay.saturating_sub(1);
@@ -269,10 +284,10 @@ impl Unit {
     }
 
     /// State after a branch for the next address; `first` is the outcome that was traced first.
-    #[inline]
-    fn after_branch(&mut self, instruction: &Instruction, first: bool, broadcasts: bool) {
-        let control = instruction.flow.control;
-        if instruction.taken && control.is_transfer() {
+    #[inline(always)]
+    fn after_branch(&mut self, branch: &Branch, first: bool, broadcasts: bool) {
+        let control = branch.control;
+        if branch.taken && control.is_transfer() {
             self.need = match (broadcasts, control.is_indirect()) {
                 (true, _) => Need::Yes,
                 // Where an exception returns to is always traced.
@@ -283,15 +298,12 @@ impl Unit {
                 (false, false) => Need::No,
             };
         }
-        if instruction.is_contradiction() {
-            self.need = Need::Yes;
-        }
         // K10.5.5.3: the first outcome traced counts.
         if first && control.is_call() && self.program.return_stack && self.may_push && !broadcasts {
             if self.stack.len() == RETURNS {
                 self.stack.remove(0);
             }
-            self.stack.push(entry(instruction.end(), instruction.isa));
+            self.stack.push(entry(branch.end, branch.isa));
         }
     }
 

@@ -1,7 +1,7 @@
 //! An instruction that a core executes, and the facts that its source has.
 
 use trackway_core::Isa;
-use trackway_isa::Flow;
+use trackway_isa::{Control, Flow};
 
 use crate::wire::address::{Entry, SubIsa};
 
@@ -34,7 +34,7 @@ impl Instruction {
     }
 
     /// A branch that is always taken and was not: a decoder loses the address there.
-    pub(super) fn is_contradiction(&self) -> bool {
+    pub(crate) fn is_contradiction(&self) -> bool {
         let flow = &self.flow;
         let certain = flow.control.is_transfer() && !flow.conditional && self.isa != Isa::T32;
         !self.taken && certain && flow.target != Some(self.end())
@@ -43,6 +43,21 @@ impl Instruction {
     pub(super) fn entry(&self) -> Entry {
         entry(self.address, self.isa)
     }
+
+    pub(super) fn branch(&self) -> Branch {
+        let Instruction { isa, taken, flow, .. } = *self;
+        Branch { control: flow.control, taken, end: self.end(), isa }
+    }
+}
+
+/// A branch that was executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch {
+    pub(crate) control: Control,
+    pub(crate) taken: bool,
+    /// Address of the next instruction in memory.
+    pub(crate) end: u64,
+    pub(crate) isa: Isa,
 }
 
 /// An address as packets have it.

@@ -34,6 +34,7 @@ mod speculation;
 mod unit;
 
 pub use config::{EncodeConfig, UnitConfig};
+pub(crate) use instruction::Branch;
 pub use instruction::{Instruction, Known, KnownTrap};
 pub use model::{FifoModel, Model, SourceAddresses};
 pub use registers::{Implementation, Registers};

@@ -1,7 +1,7 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
-use super::account::{Assumed, Block, Element, Logged, Step, What};
-use super::log::{Log, WAITS};
+use super::account::{Assumed, Blocks, Element, Logged, Step, What};
+use super::log::Log;
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
@@ -135,6 +135,11 @@ impl Packer {
 
     fn write(&mut self, packet: Packet) {
         packet.write(&self.dialect, &mut self.out);
+        self.wrote();
+    }
+
+    /// A packet was written.
+    fn wrote(&mut self) {
         self.packets += 1;
         let (here, written) = (self.here(), self.log.len() - self.atoms.count as usize);
         self.log.write(written, here);
@@ -155,7 +160,8 @@ impl Packer {
     fn pack_atoms(&mut self) {
         let (atoms, count) = self.atoms.longest();
         self.atoms.drop(count);
-        self.write(Packet::Atom(atoms));
+        self.out.push(atoms.header);
+        self.wrote();
     }
 
     /// Writes atoms until the rest fits into the packet that follows, and returns the code of the rest.
@@ -184,10 +190,11 @@ impl Packer {
             }
             context => {
                 context.into_iter().for_each(|context| self.write_context(context));
-                self.write(Packet::Address(address));
+                address.write_target(&mut self.out);
+                self.wrote();
             }
         }
-        self.note(What::Target(entry.address));
+        self.note_target(entry);
     }
 
     /// The place in the stream after everything that is written.
@@ -224,6 +231,10 @@ impl Packer {
         self.add(Step::Emit(what.into()));
     }
 
+    fn note_target(&mut self, entry: Entry) {
+        self.log.push_target(entry.address, self.here());
+    }
+
     /// K10.5.2.10.
     pub(crate) fn atom(&mut self, taken: bool) {
         self.flush_pending();
@@ -237,15 +248,15 @@ impl Packer {
     }
 
     /// The same without speculation, for the branch at the end of a block.
-    #[inline]
-    pub(crate) fn plain_atom(&mut self, taken: bool, block: Block) {
+    #[inline(always)]
+    pub(crate) fn plain_atom(&mut self, taken: bool, block: Blocks) {
         if self.pending_context.is_some() || self.pending_address.is_some() {
             self.flush_pending();
         }
         self.atoms.bits |= u32::from(taken) << self.atoms.count;
         self.atoms.count += 1;
         self.p0s += 1;
-        self.log.push_block(block, WAITS);
+        self.log.push_blocks(block);
         if self.atoms.count == 32 {
             self.pack_atoms();
         }
@@ -363,7 +374,7 @@ impl Packer {
         self.write(Packet::Exception(Exception { info: info(e), info2: None, address }));
         inside.into_iter().for_each(|context| self.note(context));
         if e == 2 {
-            self.note(What::Target(entry.address));
+            self.note_target(entry);
         }
         self.p0();
     }
@@ -417,7 +428,7 @@ impl Packer {
         }
         self.p0();
         if inside {
-            self.note(What::Target(next.address));
+            self.note_target(next);
         }
     }
 

@@ -21,7 +21,7 @@ const CONTEXT: [Fact; 6] =
 
 /// The address of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Expected {
+pub(super) enum Expected {
     /// Unknown.
     Any,
     /// This one, unless the flow breaks.
@@ -48,15 +48,15 @@ pub(super) struct Lane {
     memory: Arc<Memory>,
     /// The context so far.
     context: Context,
-    isa: Isa,
-    expected: Expected,
+    pub(super) isa: Isa,
+    pub(super) expected: Expected,
     /// A branch whose outcome is not known yet.
-    pending: Option<Instruction>,
+    pub(super) pending: Option<Instruction>,
     deferred: Vec<Deferred>,
     /// Address of an instruction that was attempted and not executed.
-    attempted: Option<u64>,
+    pub(super) attempted: Option<u64>,
     /// The address after the last instruction, if that was a system call.
-    call: Option<u64>,
+    pub(super) call: Option<u64>,
     /// Number of instructions that were attempted and not executed.
     pub(super) attempts: u64,
     /// Changes of context in the events.
@@ -66,12 +66,12 @@ pub(super) struct Lane {
     /// Number of nested transactions.
     transactions: u32,
     /// A timestamp that may have a cycle count after it.
-    timestamp: Option<u64>,
+    pub(super) timestamp: Option<u64>,
     /// The unit traces every address, so that tracing is active wherever there are events.
     is_active: bool,
     code: Code,
     /// The memory space of the context.
-    space: u8,
+    pub(super) space: u8,
     pub(super) stretches: Stretches,
 }
 
@@ -165,14 +165,11 @@ impl Lane {
         self.isa = run.isa;
         let (mut done, mut pc) = (0, run.start);
         if self.unit.is_plain()
-            && let Some(stretch) = self.stretches.find(run, self.space)
+            && let Some(&stretch) = self.stretches.find(run, self.space)
         {
             self.settle(Some(pc));
             self.call = None;
             let last = stretch.last(run);
-            if stretch.is_branch(run) && self.unit.block(run.start, run.count, &last) {
-                return self.expect(&last);
-            }
             if run.count > 1 {
                 let first = stretch.first(run);
                 self.execute(first);

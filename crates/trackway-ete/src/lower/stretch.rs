@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trackway_core::{Isa, Run};
 use trackway_image::Memory;
-use trackway_isa::{Control, Flow};
+use trackway_isa::{Control, Flow, Switch};
 
 use super::code::{TCOMMIT, TSB_CSYNC};
 use crate::encode::{Instruction, Known};
@@ -19,13 +19,41 @@ pub(super) struct Stretch {
     pub(super) address: u64,
     pub(super) flow: Flow,
     pub(super) encoding: u32,
+    /// The address after it, and where it leads if it is not taken, and if it is.
+    pub(super) end: u64,
+    pub(super) ways: [Way; 2],
+}
+
+/// Where the last instruction leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// It is not a branch, or more than the address has to be looked at.
+    Unusual,
+    To(u64),
+    /// An indirect branch: the next instruction shows it.
+    Open,
+}
+
+impl Way {
+    fn of(branch: &Instruction) -> Self {
+        let Instruction { flow, isa, taken, .. } = *branch;
+        let is_usual = flow.control.is_transfer() && flow.control != Control::TrapReturn;
+        match flow.target {
+            _ if !is_usual || branch.is_contradiction() => Way::Unusual,
+            _ if !taken => Way::To(branch.end()),
+            Some(_) if flow.switch != Switch::Stay => Way::Unusual,
+            Some(target) => Way::To(if isa == Isa::A64 { target } else { target & 0xffff_ffff }),
+            None => Way::Open,
+        }
+    }
 }
 
 impl Stretch {
     /// Before the first instruction of a run; `None` if it has none.
     pub(super) fn new(run: &Run) -> Option<Self> {
         let flow = Flow::sequential(0);
-        (run.count > 0).then_some(Stretch { first: 0, address: run.start, flow, encoding: 0 })
+        let (address, end, ways) = (run.start, run.start, [Way::Unusual; 2]);
+        (run.count > 0).then_some(Stretch { first: 0, address, flow, encoding: 0, end, ways })
     }
 
     /// With its next instruction; `None` if that matters and is not the last one.
@@ -34,7 +62,9 @@ impl Stretch {
         let special = matches!(encoding, TSB_CSYNC | TCOMMIT) && isa == Isa::A64;
         let passes = flow.control == Control::Sequential && !special;
         let first = if self.first == 0 { flow.length } else { self.first };
-        (passes || is_last).then_some(Stretch { first, address, flow, encoding })
+        let ways = [false, true].map(|taken| Way::of(&Instruction { taken, ..instruction }));
+        let end = instruction.end();
+        (passes || is_last).then_some(Stretch { first, address, flow, encoding, end, ways })
     }
 
     /// The first instruction, which is not the last one.
@@ -49,13 +79,6 @@ impl Stretch {
         let known = Known { attempted: run.attempted, ..Known::default() };
         let taken = run.taken == Some(true);
         Instruction { address: self.address, isa: run.isa, flow: self.flow, taken, known }
-    }
-
-    /// Is it a branch whose outcome is known?
-    #[inline]
-    pub(super) fn is_branch(&self, run: &Run) -> bool {
-        let control = self.flow.control;
-        run.taken.is_some() && !run.attempted && control.is_transfer() && control != Control::TrapReturn
     }
 }
 
@@ -97,9 +120,9 @@ impl Stretches {
 
     /// The run, if it is known.
     #[inline]
-    pub(super) fn find(&self, run: &Run, space: u8) -> Option<Stretch> {
+    pub(super) fn find(&self, run: &Run, space: u8) -> Option<&Stretch> {
         let (key, slot) = self.key(run, space);
-        self.slots.get(slot)?.as_ref().filter(|(known, _)| *known == key).map(|(_, stretch)| *stretch)
+        self.slots.get(slot)?.as_ref().filter(|(known, _)| *known == key).map(|(_, stretch)| stretch)
     }
 
     pub(super) fn keep(&mut self, run: &Run, space: u8, stretch: Stretch) {

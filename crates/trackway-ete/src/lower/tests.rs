@@ -71,25 +71,47 @@ fn config(options: u16) -> EncodeConfig {
     config
 }
 
-/// An event by a few random bits: mostly a run.
-fn put(batch: &mut Batch, (kind, a, b): (u8, u8, u8)) {
+/// A run of A64.
+fn run(start: u64, count: u32, taken: Option<bool>, attempted: bool) -> EventKind {
+    EventKind::Run(Run {
+        start,
+        end: start + 4 * u64::from(count),
+        count,
+        accesses: None,
+        isa: Isa::A64,
+        exit: Exit::Branch,
+        taken,
+        attempted,
+        doubtful: false,
+        withdrawn: false,
+    })
+}
+
+/// The number of instructions from `start` to the next branch of the program, and where that leads if it is taken.
+fn block(program: &[u8], start: u64) -> Option<(u32, Option<u64>)> {
+    let first = start.checked_sub(BASE)? as usize / 4;
+    program.iter().enumerate().skip(first).find_map(|(n, &word)| {
+        let flow = trackway_isa::flow(Isa::A64, BASE + 4 * n as u64, WORDS[usize::from(word) % WORDS.len()]);
+        flow.control.is_transfer().then_some(((n - first) as u32 + 1, flow.target))
+    })
+}
+
+/// An event by a few random bits: mostly a run, and mostly one that starts where the last one led to.
+fn put(batch: &mut Batch, program: &[u8], at: &mut u64, (kind, a, b): (u8, u8, u8)) {
     let start = BASE + 4 * u64::from(a % 40);
     match kind {
-        0..225 => {
-            let count = u32::from(b % 7);
-            let run = Run {
-                start,
-                end: start + 4 * u64::from(count),
-                count,
-                accesses: None,
-                isa: Isa::A64,
-                exit: Exit::Branch,
-                taken: [Some(true), Some(true), Some(false), None][usize::from(b >> 3 & 3)],
-                attempted: b & 0xe0 == 0xe0,
-                doubtful: false,
-                withdrawn: false,
+        0..160 => {
+            let (from, (count, target)) = match block(program, *at) {
+                Some(block) => (*at, block),
+                None => (start, block(program, start).unwrap_or((3, None))),
             };
-            batch.push(0, EventKind::Run(run));
+            let taken = b & 3 > 0;
+            *at = if taken { target.unwrap_or(start) } else { from + 4 * u64::from(count) };
+            batch.push(0, run(from, count, Some(taken), false));
+        }
+        160..225 => {
+            let taken = [Some(true), Some(true), Some(false), None][usize::from(b >> 3 & 3)];
+            batch.push(0, run(start, (b % 7).into(), taken, b & 0xe0 == 0xe0));
         }
         225..240 => {
             let privilege = Some([Privilege::El0, Privilege::El1, Privilege::El2][usize::from(a % 3)]);
@@ -108,9 +130,10 @@ fn put(batch: &mut Batch, (kind, a, b): (u8, u8, u8)) {
 fn lowered(program: &[u8], options: u16, events: &[(u8, u8, u8)], at_once: bool) -> (Vec<Vec<u8>>, String) {
     let meta = Meta::new(FormatId::new("ete"), Isa::A64);
     let mut lower = Lower::new(&meta, &config(options), vec![image(program)], Vec::new()).unwrap();
-    for &event in events {
+    let mut at = BASE;
+    for events in events.chunks(if at_once { 1 + 4 * usize::from(options >> 12) } else { 1 }) {
         let mut batch = Batch::default();
-        put(&mut batch, event);
+        events.iter().for_each(|&event| put(&mut batch, program, &mut at, event));
         if !at_once {
             lower.lanes[0].stretches = Stretches::default();
         }

@@ -158,7 +158,7 @@ impl Address {
     }
 
     /// Writes a Target Address packet.
-    pub(super) fn write_target(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write_target(&self, out: &mut Vec<u8>) {
         out.push(Kind::Address.header() | self.nibble());
         self.write(out);
     }
