@@ -137,7 +137,10 @@ impl Output {
     }
 
     fn fresh(&mut self) -> Batch {
-        self.spare.pop().unwrap_or_else(Self::room)
+        let mut batch = self.spare.pop().unwrap_or_else(Self::room);
+        // A batch that the consumer kept comes back as an empty one without room.
+        batch.events.reserve(Batch::FULL + 64);
+        batch
     }
 
     /// Emits a run whose exit may still change.

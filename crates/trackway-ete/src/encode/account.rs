@@ -171,15 +171,6 @@ pub(crate) struct Blocks {
     pub(crate) isa: Isa,
 }
 
-impl Blocks {
-    /// Continues with `later`.
-    #[inline]
-    pub(crate) fn join(&mut self, later: &Blocks) {
-        self.instructions += later.instructions;
-        self.count += later.count;
-    }
-}
-
 /// An entry of the log. A step takes ten times the room of the usual ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Logged {

@@ -1,6 +1,6 @@
 //! Execution to elements.
 
-use super::account::{Blocks, Element, Shown, What};
+use super::account::{Element, Shown, What};
 use super::filter::Now;
 use super::instruction::{Branch, Instruction, KnownTrap, entry};
 use super::model::SourceAddresses;
@@ -86,8 +86,7 @@ impl Unit {
         if self.need != Need::No {
             self.place(entry(start, branch.isa));
         }
-        let block = Blocks { start, instructions: count.into(), count: 1, isa: branch.isa };
-        self.packer.plain_atom(branch.taken, block);
+        self.packer.plain_atom(branch.taken, start, count, branch.isa);
         self.after_branch(branch, branch.taken, false);
         true
     }

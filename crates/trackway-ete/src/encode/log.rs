@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use trackway_core::Isa;
+
 use super::account::{Blocks, Logged, Step};
 
 /// Steps in order, each with the place in the stream where its packet ends.
@@ -9,6 +11,8 @@ use super::account::{Blocks, Logged, Step};
 pub(crate) struct Log {
     entries: Vec<(Entry, u64)>,
     steps: VecDeque<Step>,
+    /// Blocks after all of them, whose atoms are not written yet.
+    waiting: Waiting,
 }
 
 /// The usual ones are small.
@@ -21,30 +25,82 @@ enum Entry {
 }
 
 /// The packet is not written yet.
-pub(crate) const WAITS: u64 = u64::MAX;
+const WAITS: u64 = u64::MAX;
+
+/// Room for blocks; at most 32 atoms wait.
+const ROOM: usize = 64;
+
+/// Blocks of one instruction set.
+#[derive(Clone, Debug)]
+struct Waiting {
+    isa: Isa,
+    /// The start and the number of instructions of block `n` are at `n` % `ROOM`.
+    starts: [u64; ROOM],
+    counts: [u32; ROOM],
+    first: usize,
+    len: usize,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Waiting { isa: Isa::A64, starts: [0; ROOM], counts: [0; ROOM], first: 0, len: 0 }
+    }
+}
+
+impl Waiting {
+    /// Takes the first `count` as one.
+    #[inline]
+    fn take(&mut self, count: usize) -> Blocks {
+        let start = self.starts[self.first % ROOM];
+        let counts = (0..count).map(|n| u64::from(self.counts[(self.first + n) % ROOM]));
+        let blocks = Blocks { start, instructions: counts.sum(), count: count as u32, isa: self.isa };
+        self.first = (self.first + count) % ROOM;
+        self.len -= count;
+        blocks
+    }
+}
 
 impl Log {
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.waiting.len
     }
 
-    pub(crate) fn push(&mut self, step: Step, end: u64) {
-        self.entries.push((Entry::Step, end));
+    /// `end` is `None` if the packet is not written yet.
+    pub(crate) fn push(&mut self, step: Step, end: Option<u64>) {
+        self.enter_waiting();
+        self.entries.push((Entry::Step, end.unwrap_or(WAITS)));
         self.steps.push_back(step);
     }
 
     pub(crate) fn push_target(&mut self, address: u64, end: u64) {
+        self.enter_waiting();
         self.entries.push((Entry::Target(address), end));
     }
 
-    /// Blocks whose packet is not written yet.
-    #[inline]
-    pub(crate) fn push_blocks(&mut self, blocks: Blocks) {
-        self.entries.push((Entry::Blocks(blocks), WAITS));
+    /// A block whose packet is not written yet.
+    #[inline(always)]
+    pub(crate) fn push_block(&mut self, start: u64, count: u32, isa: Isa) {
+        if self.waiting.isa != isa || self.waiting.len == ROOM {
+            self.enter_waiting();
+            self.waiting.isa = isa;
+        }
+        let waiting = &mut self.waiting;
+        let n = (waiting.first + waiting.len) % ROOM;
+        (waiting.starts[n], waiting.counts[n]) = (start, count);
+        waiting.len += 1;
+    }
+
+    /// Makes entries of the blocks that wait, as another step follows.
+    fn enter_waiting(&mut self) {
+        while self.waiting.len > 0 {
+            let block = self.waiting.take(1);
+            self.entries.push((Entry::Blocks(block), WAITS));
+        }
     }
 
     /// Removes the last steps but `count`.
     pub(crate) fn truncate(&mut self, count: usize) {
+        self.waiting.len = self.waiting.len.min(count.saturating_sub(self.entries.len()));
         while self.entries.len() > count {
             if let Some((Entry::Step, _)) = self.entries.pop() {
                 self.steps.pop_back();
@@ -52,42 +108,31 @@ impl Log {
         }
     }
 
-    /// The packet of the last step is not written yet.
-    pub(crate) fn last_waits(&mut self) {
-        if let Some((_, end)) = self.entries.last_mut() {
-            *end = WAITS;
+    /// The packets of the first `count` steps end at `place` or before. Blocks of one packet become one entry.
+    #[inline]
+    pub(crate) fn write(&mut self, count: usize, place: u64) {
+        let entries = count.min(self.entries.len());
+        for (_, end) in self.entries[..entries].iter_mut().rev().take_while(|(_, end)| *end == WAITS) {
+            *end = place;
+        }
+        if count > entries {
+            let blocks = self.waiting.take(count - entries);
+            self.entries.push((Entry::Blocks(blocks), place));
         }
     }
 
-    /// The packets of the first `count` steps end at `place` or before. The blocks of one packet become one entry.
-    pub(crate) fn write(&mut self, count: usize, place: u64) {
-        let waiting = self.entries[..count].iter().rev().take_while(|(_, end)| *end == WAITS).count();
-        if waiting == 0 {
-            return;
-        }
-        let mut last = count - waiting;
-        self.entries[last].1 = place;
-        for n in last + 1..count {
-            let (entry, _) = self.entries[n];
-            if let (Entry::Blocks(blocks), Entry::Blocks(later)) = (&mut self.entries[last].0, &entry)
-                && blocks.isa == later.isa
-            {
-                blocks.join(later);
-            } else {
-                last += 1;
-                self.entries[last] = (entry, place);
+    /// Takes the first `count` steps, which are written.
+    pub(crate) fn take(&mut self, count: usize, mut each: impl FnMut(&Logged, u64)) {
+        for (entry, end) in self.entries.drain(..count) {
+            match entry {
+                Entry::Blocks(blocks) => each(&Logged::Blocks(blocks), end),
+                Entry::Target(address) => each(&Logged::Target(address), end),
+                Entry::Step => {
+                    if let Some(step) = self.steps.pop_front() {
+                        each(&Logged::Step(step), end);
+                    }
+                }
             }
         }
-        self.entries.drain(last + 1..count);
-    }
-
-    /// Takes the first `count` steps.
-    pub(crate) fn take(&mut self, count: usize) -> impl Iterator<Item = (Logged, u64)> + '_ {
-        let steps = &mut self.steps;
-        self.entries.drain(..count).filter_map(|(entry, end)| match entry {
-            Entry::Blocks(blocks) => Some((Logged::Blocks(blocks), end)),
-            Entry::Target(address) => Some((Logged::Target(address), end)),
-            Entry::Step => steps.pop_front().map(|step| (Logged::Step(step), end)),
-        })
     }
 }

@@ -1,6 +1,6 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
-use super::account::{Assumed, Blocks, Element, Logged, Step, What};
+use super::account::{Assumed, Element, Logged, Step, What};
 use super::log::Log;
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
@@ -11,7 +11,7 @@ use crate::wire::exception::{Exception, ExceptionAddress};
 use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
-use trackway_core::Fact;
+use trackway_core::{Fact, Isa};
 
 /// Atoms to be packed, one bit each, the first in bit 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -204,21 +204,26 @@ impl Packer {
 
     /// Logs the step of the last packet.
     fn add(&mut self, step: Step) {
-        self.log.push(step, self.here());
+        self.log.push(step, Some(self.here()));
+    }
+
+    /// Counts the P0 element of the last packet.
+    fn p0(&mut self) {
+        self.p0_until(Some(self.here()));
     }
 
     /// Counts a P0 element, which commits the oldest one beyond the maximum depth (K10.5.2.18.3).
-    fn p0(&mut self) {
+    fn p0_until(&mut self, end: Option<u64>) {
         self.depth = (self.depth + 1).min(self.max_spec);
         self.p0s += 1;
         let element = Element { p0: true, ..std::mem::take(&mut self.content) };
-        self.add(Step::Emit(element));
+        self.log.push(Step::Emit(element), end);
     }
 
     /// The steps of a decoder for the packets in `out` since the last call.
-    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = (Logged, u64)> + '_ {
+    pub(crate) fn take_log(&mut self, each: impl FnMut(&Logged, u64)) {
         let written = self.log.len() - self.atoms.count as usize;
-        self.log.take(written)
+        self.log.take(written, each);
     }
 
     /// Nothing waits to be taken.
@@ -240,8 +245,7 @@ impl Packer {
         self.flush_pending();
         self.atoms.bits |= u32::from(taken) << self.atoms.count;
         self.atoms.count += 1;
-        self.p0();
-        self.log.last_waits();
+        self.p0_until(None);
         if self.atoms.count == 32 {
             self.pack_atoms();
         }
@@ -249,14 +253,14 @@ impl Packer {
 
     /// The same without speculation, for the branch at the end of a block.
     #[inline(always)]
-    pub(crate) fn plain_atom(&mut self, taken: bool, block: Blocks) {
+    pub(crate) fn plain_atom(&mut self, taken: bool, start: u64, count: u32, isa: Isa) {
         if self.pending_context.is_some() || self.pending_address.is_some() {
             self.flush_pending();
         }
         self.atoms.bits |= u32::from(taken) << self.atoms.count;
         self.atoms.count += 1;
         self.p0s += 1;
-        self.log.push_blocks(block);
+        self.log.push_block(start, count, isa);
         if self.atoms.count == 32 {
             self.pack_atoms();
         }

@@ -500,22 +500,20 @@ impl Unit {
         self.accepted = self.packer.out.len();
         self.counts.bytes += new;
         let max_spec = self.config.max_spec.into();
-        for (logged, end) in self.packer.take_log() {
-            match self.buffer {
-                None => self.account.take(&logged, max_spec),
-                Some(BufferConfig { mode: Mode::Fill, bytes }) => {
-                    if end <= bytes {
-                        self.account.take(&logged, max_spec);
-                    }
-                }
-                Some(BufferConfig { bytes, .. }) => {
-                    self.recent.push_back((logged, end));
-                    while self.recent.front().is_some_and(|(_, old)| old + bytes < end) {
-                        self.recent.pop_front();
-                    }
+        self.packer.take_log(|logged, end| match self.buffer {
+            None => self.account.take(logged, max_spec),
+            Some(BufferConfig { mode: Mode::Fill, bytes }) => {
+                if end <= bytes {
+                    self.account.take(logged, max_spec);
                 }
             }
-        }
+            Some(BufferConfig { bytes, .. }) => {
+                self.recent.push_back((*logged, end));
+                while self.recent.front().is_some_and(|(_, old)| old + bytes < end) {
+                    self.recent.pop_front();
+                }
+            }
+        });
     }
 
     /// The buffer overflows: tracing restarts once it is empty.

@@ -70,8 +70,15 @@ impl Code {
 
     /// Two spaces have different code at one address.
     fn has_spaces(&self) -> bool {
-        let mut seen = BTreeMap::new();
-        self.instructions().any(|(_, pc, instruction)| *seen.entry(pc).or_insert(instruction) != instruction)
+        let mut by_page: BTreeMap<u64, Vec<&Page>> = BTreeMap::new();
+        for (&(_, page), &index) in &self.places {
+            by_page.entry(page).or_default().push(&self.pages[index]);
+        }
+        let differ = |(a, b): (&(u32, u8), &(u32, u8))| a.1 > 0 && b.1 > 0 && a != b;
+        by_page.values().any(|pages| {
+            let pairs = pages.iter().enumerate().flat_map(|(n, a)| pages[..n].iter().map(move |b| (a, b)));
+            pairs.into_iter().any(|(a, b)| a.iter().zip(b.iter()).any(differ))
+        })
     }
 
     /// The program `image`, with the code that it does not have.

@@ -100,7 +100,7 @@ impl Lane {
             is_active,
             code: Code::default(),
             space: 0,
-            stretches: Stretches::default(),
+            stretches: Stretches::new(),
         };
         lane.space = space_of(&lane.state());
         lane.stretches.enter(&lane.memory);
@@ -160,11 +160,12 @@ impl Lane {
         self.one((pc, encoding, length), step.taken, known);
     }
 
-    /// A run: at once if it was executed before and nothing but its last instruction matters, else one by one.
+    /// A run: at once if nothing but its last instruction matters, else one by one.
     fn run(&mut self, run: &Run) {
         self.isa = run.isa;
         let (mut done, mut pc) = (0, run.start);
         if self.unit.is_plain()
+            && (self.stretches.find(run, self.space).is_some() || self.learn(run))
             && let Some(&stretch) = self.stretches.find(run, self.space)
         {
             self.settle(Some(pc));
@@ -180,41 +181,46 @@ impl Lane {
                 return self.retire(last, stretch.encoding, run.taken);
             }
         }
-        let mut whole = Stretch::new(run).filter(|_| done == 0);
         for n in done..run.count {
             let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { return self.interrupt() };
             let last = n + 1 == run.count;
             let taken = if last { run.taken } else { Some(false) };
             // The source has none of these for a run.
             let known = Known { attempted: last && run.attempted, ..Known::default() };
-            let instruction = self.one((pc, encoding, length), taken, known);
-            whole = whole
-                .zip(instruction)
-                .and_then(|(whole, instruction)| whole.with(instruction, encoding, last));
+            self.one((pc, encoding, length), taken, known);
+            pc = pc.wrapping_add(length.into());
+        }
+    }
+
+    /// Looks at the code of a run; false if it cannot be executed at once.
+    #[cold]
+    pub(super) fn learn(&mut self, run: &Run) -> bool {
+        let (mut whole, mut pc) = (Stretch::new(run), run.start);
+        for n in 0..run.count {
+            let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { return false };
+            if !self.code.execute(self.space, pc, encoding, length) {
+                return false;
+            }
+            let instruction = Instruction::new(run.isa, pc, encoding, true);
+            whole = whole.and_then(|whole| whole.with(instruction, encoding, n + 1 == run.count));
             pc = pc.wrapping_add(length.into());
         }
         if let Some(stretch) = whole {
             self.stretches.keep(run, self.space, stretch);
         }
+        self.stretches.find(run, self.space).is_some()
     }
 
-    /// One instruction: address, encoding and length; `None` if the flow breaks there.
-    fn one(
-        &mut self,
-        (pc, encoding, length): (u64, u32, u8),
-        taken: Option<bool>,
-        known: Known,
-    ) -> Option<Instruction> {
+    /// One instruction: address, encoding and length.
+    fn one(&mut self, (pc, encoding, length): (u64, u32, u8), taken: Option<bool>, known: Known) {
         self.attempts += u64::from(known.attempted);
         self.settle(Some(pc));
         if !self.code.execute(self.space, pc, encoding, length) {
             // A snapshot has one instruction for each place.
-            self.interrupt();
-            return None;
+            return self.interrupt();
         }
         let instruction = Instruction { known, ..Instruction::new(self.isa, pc, encoding, true) };
         self.retire(instruction, encoding, taken);
-        Some(instruction)
     }
 
     /// Executes an instruction, or has it wait for its outcome.

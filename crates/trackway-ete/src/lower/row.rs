@@ -1,4 +1,4 @@
-//! Runs as they come most: executed before, one after the other, each ended by a branch whose outcome is known.
+//! Runs as they come most: one after the other, each ended by a branch whose outcome is known.
 
 use trackway_core::{Event, EventKind};
 
@@ -16,8 +16,7 @@ impl Lane {
             return 0;
         }
         let (mut expected, mut count, mut instructions) = (self.expected, 0, 0);
-        for event in events {
-            let EventKind::Run(run) = &event.kind else { break };
+        while let Some(Event { kind: EventKind::Run(run), .. }) = events.get(count) {
             let is_expected = match expected {
                 Expected::Any => true,
                 Expected::At(address) => address == run.start,
@@ -26,7 +25,12 @@ impl Lane {
             if run.attempted || run.withdrawn {
                 break;
             }
-            let Some(stretch) = self.stretches.find(run, self.space) else { break };
+            let Some(stretch) = self.stretches.find(run, self.space) else {
+                if self.learn(run) {
+                    continue;
+                }
+                break;
+            };
             let next = match stretch.ways[usize::from(taken)] {
                 Way::Unusual => break,
                 Way::Open => Expected::Any,

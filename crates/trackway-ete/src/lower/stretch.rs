@@ -85,11 +85,12 @@ impl Stretch {
 /// Start, length, instruction set, memory space and view of memory.
 type Key = (u64, u32, Isa, u8, u32);
 
-/// Runs that were executed, as many as there is room for: a run takes the place of another.
+/// Runs that were executed, as many as there is room for: a run takes the place of another. By default there is no room.
 #[derive(Debug, Default)]
 pub(super) struct Stretches {
-    /// Empty before the first.
+    /// Empty before the first; each run has two places.
     slots: Vec<Option<(Key, Stretch)>>,
+    room: usize,
     /// The last views of memory, with their numbers, and the number of the current one.
     views: VecDeque<(Arc<Memory>, u32)>,
     view: u32,
@@ -98,9 +99,14 @@ pub(super) struct Stretches {
 }
 
 const SLOTS: usize = 1 << 15;
+const SHIFT: u32 = u64::BITS - SLOTS.ilog2();
 const VIEWS: usize = 16;
 
 impl Stretches {
+    pub(super) fn new() -> Self {
+        Stretches { room: SLOTS, ..Stretches::default() }
+    }
+
     /// The code is that of `memory` from here on.
     pub(super) fn enter(&mut self, memory: &Arc<Memory>) {
         if let Some(known) = self.views.iter().find(|view| Arc::ptr_eq(&view.0, memory)) {
@@ -113,23 +119,29 @@ impl Stretches {
         self.views.push_front((Arc::clone(memory), self.view));
     }
 
-    fn key(&self, run: &Run, space: u8) -> (Key, usize) {
-        let slot = (run.start >> 1 ^ run.start >> 13) as usize % SLOTS;
-        ((run.start, run.count, run.isa, space, self.view), slot)
+    /// Its key, and its places.
+    #[inline(always)]
+    fn key(&self, run: &Run, space: u8) -> (Key, [usize; 2]) {
+        let slot = (run.start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as usize;
+        ((run.start, run.count, run.isa, space, self.view), [slot, slot ^ 1])
     }
 
     /// The run, if it is known.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, run: &Run, space: u8) -> Option<&Stretch> {
-        let (key, slot) = self.key(run, space);
-        self.slots.get(slot)?.as_ref().filter(|(known, _)| *known == key).map(|(_, stretch)| stretch)
+        let (key, places) = self.key(run, space);
+        places.into_iter().find_map(|place| match self.slots.get(place) {
+            Some(Some((known, stretch))) if *known == key => Some(stretch),
+            _ => None,
+        })
     }
 
+    /// Keeps a run, which the next one in its place moves to its other place.
     pub(super) fn keep(&mut self, run: &Run, space: u8, stretch: Stretch) {
-        let (key, slot) = self.key(run, space);
-        if self.slots.is_empty() {
-            self.slots.resize(SLOTS, None);
+        if self.room > 0 {
+            let (key, [place, other]) = self.key(run, space);
+            self.slots.resize(self.room, None);
+            self.slots[other] = self.slots[place].replace((key, stretch));
         }
-        self.slots[slot] = Some((key, stretch));
     }
 }
