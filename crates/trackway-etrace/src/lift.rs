@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::decode::attach::{Attach, SavedAttach};
 use crate::decode::places::Place;
 use crate::decode::serial::{Notes, Serial};
-use crate::decode::{PART_BYTES, Part, Scanner, Setup};
+use crate::decode::{Known, PART_BYTES, Part, Scanner, Setup};
 use crate::doubt::wrong_dialect;
 use crate::mirrored::History;
 use crate::transport::{Framing, Kind};
@@ -202,7 +202,8 @@ pub struct SourceDecoder {
     ended: bool,
     notes: Notes,
     instructions: u64,
-    batches: Pool<Batch>,
+    /// Parts on the same thread use the same batch, and the ways that parts before them have walked.
+    pool: Pool<(Batch, Known)>,
 }
 
 impl std::fmt::Debug for SourceDecoder {
@@ -245,7 +246,7 @@ impl SourceDecoder {
             ended: false,
             notes: Notes::default(),
             instructions: 0,
-            batches: Pool::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -391,7 +392,7 @@ impl Decode for SourceDecoder {
         if let Some(doubt) = self.doubt.take() {
             return Err(doubt);
         }
-        let (setup, batches, notes) = (&self.setup, &self.batches, &mut self.notes);
+        let (setup, pool, notes) = (&self.setup, &self.pool, &mut self.notes);
         let before = show.number;
         if let Some(attach) = &mut self.attach {
             show_attached(attach, show);
@@ -401,9 +402,9 @@ impl Decode for SourceDecoder {
             }
         }
         if let Some(serial) = &mut self.serial {
-            let (mut batch, before) = (batches.take_or(Batch::default), show.number);
+            let ((mut batch, known), before) = (pool.take_or(Default::default), show.number);
             let shown = show_all(serial, self.attach.as_deref_mut(), &mut batch, notes, show);
-            batches.put(batch);
+            pool.put((batch, known));
             self.instructions += show.number - before;
             shown?;
             self.serial = None;
@@ -422,9 +423,11 @@ impl Decode for SourceDecoder {
                 attach.resume(&part.start.carried);
                 history.into_iter().for_each(|history| attach.refer_to(history));
             }
-            let mut batch = batches.take_or(Batch::default);
+            let (mut batch, mut known) = pool.take_or(Default::default);
+            serial.exchange(&mut known);
             let shown = show_all(&mut serial, attach.as_mut(), &mut batch, &mut notes, show);
-            batches.put(batch);
+            serial.exchange(&mut known);
+            pool.put((batch, known));
             PartResult { part, notes, failed: shown.err().map(|error| (error, serial)), attach }
         };
         let alone = |part: Part, show: &mut Show<'_>| show_part(part, None, show);

@@ -24,5 +24,5 @@ mod walk;
 
 pub(crate) use cuts::{PART_BYTES, Part, Scanner};
 pub use data::{DataDecoder, Decoded, DecodedAccess};
-pub(crate) use packets::call_of;
+pub(crate) use packets::{Known, call_of};
 pub(crate) use setup::Setup;

@@ -16,7 +16,7 @@ use trackway_core::*;
 use trackway_image::Image;
 
 use super::fault::Fault;
-use super::walk::{Goal, Progress, Walker};
+use super::walk::{Goal, Pieces, Progress, Walker};
 use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{self as packet, Branches, Packet, Reported};
@@ -69,6 +69,13 @@ pub(crate) struct Decoder {
     held: Option<(u64, Trap)>,
     /// Synchronisations, and how many of them are at addresses without code.
     pub(crate) synchronised: (u64, u64),
+}
+
+/// Ways that were walked before.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    paths: Paths,
+    pieces: Pieces,
 }
 
 /// The state of a decoder between two packets, or in one.
@@ -125,6 +132,12 @@ impl Decoder {
             held: None,
             synchronised: (0, 0),
         }
+    }
+
+    /// Exchanges the ways that are known for those of another decoder with the same settings and program.
+    pub(crate) fn exchange(&mut self, known: &mut Known) {
+        std::mem::swap(&mut self.paths, &mut known.paths);
+        std::mem::swap(&mut self.walker.pieces, &mut known.pieces);
     }
 
     /// Takes the next packet; the one before must be done.

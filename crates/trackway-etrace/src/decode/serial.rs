@@ -6,7 +6,7 @@ use trackway_core::*;
 
 use super::cuts::Part;
 use super::markers;
-use super::packets::Decoder;
+use super::packets::{Decoder, Known};
 use super::places::{Place, SavedSerial, Start};
 use super::setup::Setup;
 use super::walk::Progress;
@@ -131,6 +131,11 @@ impl Serial {
         serial.begin(&part.start);
         serial.end_with(part);
         serial
+    }
+
+    /// See [`Decoder::exchange`].
+    pub(crate) fn exchange(&mut self, known: &mut Known) {
+        self.decoder.exchange(known);
     }
 
     /// Begins where a part begins.

@@ -23,7 +23,7 @@ use crate::mirrored::{JumpCache, Predictor, ReturnStack};
 use crate::modes::Options;
 use crate::port::privilege_of;
 pub(crate) use outcomes::Outcomes;
-use pieces::Pieces;
+pub(crate) use pieces::Pieces;
 pub(crate) use saved::SavedWalk;
 pub(crate) use stride::Landing;
 
@@ -98,7 +98,7 @@ pub(crate) struct Walker {
     emitted: bool,
     privilege: Option<Privilege>,
     context: Option<u64>,
-    pieces: Pieces,
+    pub(crate) pieces: Pieces,
 }
 
 /// Result of a walk.

@@ -21,6 +21,7 @@ use trackway_image::{Cursor, Image, Waypoints};
 
 use self::pending::{LARGEST_BLOCK, Pending};
 use self::signals::Incoming;
+use self::whole::Transfers;
 use super::accesses::AccessBuilder;
 use super::data_queue::DataItem;
 use super::executed::Executed;
@@ -79,6 +80,8 @@ pub(crate) struct BlockBuilder {
     contexts: Contexts,
     /// Code that the program does not have, where it is asked for.
     pub(crate) executed: Option<Executed>,
+    /// Transfers that were executed before.
+    transfers: Transfers,
     /// Data trace, if it is on.
     data: Option<AccessBuilder>,
     /// Items of the pending instruction.
@@ -124,6 +127,7 @@ impl BlockBuilder {
             taken: (0, 0),
             contexts: Contexts::default(),
             executed: None,
+            transfers: Transfers::default(),
             data: config.data.enable.then(|| AccessBuilder::new(config, isa)),
             pending_items: Vec::new(),
             items: Vec::new(),

@@ -9,9 +9,9 @@ use trackway_isa::{Key, Recent};
 
 /// An instruction at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    pc: u64,
-    encoding: u32,
+pub(crate) struct Place {
+    pub(crate) pc: u64,
+    pub(crate) encoding: u32,
 }
 
 impl Key for Place {

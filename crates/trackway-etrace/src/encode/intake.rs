@@ -14,11 +14,28 @@ impl Encoder {
         if let [block] = cycle.blocks
             && !(cycle.halted | cycle.reset)
             && cycle.data.is_empty()
-            && self.take_usual::<false>(block, cycle)
+            && self.take_usual(block, cycle)
         {
             return Ok(());
         }
         self.cycle_in_full(cycle)
+    }
+
+    /// Takes the signals of cycles in each of which one of the blocks retires, the first in `first`. The other signals
+    /// stay as they are there.
+    pub fn cycles(&mut self, blocks: &[Block], first: &Cycle<'_>) -> Result<()> {
+        let mut cycle = Cycle { blocks: &[], ..*first };
+        let is_plain = !(cycle.halted | cycle.reset) && cycle.data.is_empty();
+        let mut rest = blocks;
+        while !rest.is_empty() {
+            let taken = if is_plain { self.take_many(rest, &cycle) } else { 0 };
+            if taken == 0 {
+                self.cycle_in_full(&Cycle { blocks: &rest[..1], ..cycle })?;
+            }
+            rest = &rest[taken.max(1)..];
+            cycle.cycle += taken.max(1) as u64;
+        }
+        self.error
     }
 
     #[inline(never)]
@@ -88,12 +105,23 @@ impl Encoder {
         .collect()
     }
 
-    /// Takes one block.
-    #[inline]
+    /// Takes one block, whose instructions have entered the tally.
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
-        if self.take_usual::<true>(block, cycle) {
-            return;
+        self.block_here(block, cycle);
+    }
+
+    /// As [`block`](Encoder::block), inlined.
+    #[inline(always)]
+    pub(crate) fn block_here(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        if self.take_usual(block, cycle) {
+            (self.row.end, self.row.last) = (self.tally.entered.1, self.tally.last);
+        } else {
+            self.block_in_full(block, cycle);
         }
+    }
+
+    #[inline(never)]
+    fn block_in_full(&mut self, block: &Block, cycle: &Cycle<'_>) {
         let qualified = self.qualifier.qualifies(block, cycle, &[]);
         if !qualified.instructions {
             return self.exclude(block, cycle);

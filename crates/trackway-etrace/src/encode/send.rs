@@ -109,9 +109,16 @@ impl Encoder {
         if let Err(error) = self.writer.write(packet, time) {
             self.error = Err(error);
         }
-        let stamp_bits = self.config.framing.stamp_bits();
-        if time.is_some() && stamp_bits > 0 {
-            self.count_stamp(stamp_bits);
+        if time.is_some() {
+            self.count_frame_stamp();
+        }
+    }
+
+    /// The frame of a packet may have the time of the current row.
+    fn count_frame_stamp(&mut self) {
+        let bits = self.config.framing.stamp_bits();
+        if bits > 0 {
+            self.count_stamp(bits);
             // The encapsulation has a clock of its own.
             self.tally.kept[trackway_core::Fact::Clocks] += 1;
         }

@@ -36,53 +36,102 @@ impl Encoder {
             && self.error.is_ok();
     }
 
-    /// Takes a block in the usual way; false if it is not usual, and nothing has happened then. `COUNTED` blocks have
-    /// entered the tally, those of the port have not.
+    /// Takes a block in the usual way; false if it is not usual, and nothing has happened then.
     #[inline(always)]
-    pub(super) fn take_usual<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
-        let Trigger { on, off, notify } = block.trigger;
-        let is_odd = !self.usual | on | off | notify | (block.iretire == 0) | block.itype.is_trap();
-        if is_odd || (cycle.privilege != self.row.privilege) | (cycle.context != self.row.context) {
+    pub(super) fn take_usual(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
+        if !(self.has_usual(cycle) & is_usual(block)) {
             return false;
         }
+        let mut halfwords = self.row.halfwords;
         if self.open != Some(block.iaddr) {
-            return self.take_usual_row::<COUNTED>(block, cycle);
+            if !self.begin_usual(block, cycle.time) {
+                return false;
+            }
+            halfwords = 0;
         }
-        self.end_row::<COUNTED>(block, cycle);
-        self.row.halfwords += block.iretire;
+        self.row.halfwords = halfwords + block.iretire;
+        self.end_usual(block, cycle.time, cycle.cycle);
         true
     }
 
-    /// Takes a usual block that begins a row.
-    #[inline(never)]
-    fn take_usual_row<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
+    /// Takes blocks, each in a cycle of its own from `cycle` on, up to the first that is not usual; returns their number.
+    #[inline(always)]
+    pub(super) fn take_many(&mut self, blocks: &[Block], cycle: &Cycle<'_>) -> usize {
+        let (mut rest, mut open, mut halfwords) = (blocks, self.open, self.row.halfwords);
+        let mut is_usual_yet = self.has_usual(cycle);
+        while is_usual_yet {
+            let mut last = None;
+            if let Some(mut end) = open {
+                // Plain blocks of the row, and the one that ends it.
+                while let [block, after @ ..] = rest
+                    && block.iaddr == end
+                    && is_plain(block)
+                {
+                    halfwords += block.iretire;
+                    end = end.wrapping_add(u64::from(block.iretire) * 2);
+                    (rest, last) = (after, Some(block));
+                }
+                if let [block, after @ ..] = rest
+                    && block.iaddr == end
+                    && is_usual(block)
+                {
+                    halfwords += block.iretire;
+                    (rest, last) = (after, Some(block));
+                }
+            }
+            let time = cycle.cycle.wrapping_add((blocks.len() - rest.len()) as u64);
+            if let Some(block) = last {
+                self.row.halfwords = halfwords;
+                self.end_usual(block, cycle.time, time.wrapping_sub(1));
+            }
+            let [block, after @ ..] = rest else { break };
+            if !(is_usual(block) && self.begin_usual(block, cycle.time)) {
+                break;
+            }
+            (open, halfwords) = (Some(block.iaddr), 0);
+            if !(self.can_join & self.usual) {
+                // It is not known yet what follows.
+                (rest, open) = (after, None);
+                self.row.halfwords = block.iretire;
+                self.end_usual(block, cycle.time, time);
+            }
+            is_usual_yet = self.usual;
+        }
+        blocks.len() - rest.len()
+    }
+
+    /// May the blocks of a cycle be usual?
+    #[inline(always)]
+    fn has_usual(&self, cycle: &Cycle<'_>) -> bool {
+        self.usual & (cycle.privilege == self.row.privilege) & (cycle.context == self.row.context)
+    }
+
+    /// The row ends with the last instruction of the block.
+    #[inline(always)]
+    fn end_usual(&mut self, block: &Block, time: u64, cycle: u64) {
+        let size = 2 << block.ilastsize;
+        let end = block.iaddr.wrapping_add(u64::from(block.iretire) * 2);
+        let row = &mut self.row;
+        (row.itype, row.size) = (block.itype, size);
+        row.address = end.wrapping_sub(size.into());
+        (row.time, row.cycle) = (time, cycle);
+        self.open = if self.can_join & (block.itype.0 == 0) { Some(end) } else { None };
+    }
+
+    /// Begins a row with a usual block; false, and nothing has happened, if the row before it is not usual.
+    #[inline(always)]
+    fn begin_usual(&mut self, block: &Block, time: u64) -> bool {
         if !self.pass_usual(block.iaddr) {
             return false;
         }
         self.row.from = block.iaddr;
         if !self.can_join && block.last() != block.iaddr {
             let first = self.tally.entered.0.plus(self.tally.first.into());
-            self.row.time = cycle.time;
+            self.row.time = time;
             self.report_target(block.iaddr, first);
             self.row.from = block.iaddr.wrapping_add(2);
         }
-        self.row.halfwords = block.iretire;
-        self.end_row::<COUNTED>(block, cycle);
         true
-    }
-
-    /// The row ends with the last instruction of the block.
-    #[inline(always)]
-    fn end_row<const COUNTED: bool>(&mut self, block: &Block, cycle: &Cycle<'_>) {
-        let (row, size) = (&mut self.row, 2 << block.ilastsize);
-        let end = block.iaddr.wrapping_add(u64::from(block.iretire) * 2);
-        (row.itype, row.size) = (block.itype, size);
-        row.address = end.wrapping_sub(size.into());
-        (row.time, row.cycle) = (cycle.time, cycle.cycle);
-        if COUNTED {
-            (row.end, row.last) = (self.tally.entered.1, self.tally.last);
-        }
-        self.open = if self.can_join & (block.itype.0 == 0) { Some(end) } else { None };
     }
 
     /// The pass of a row that sends nothing, or the report after an uninferable jump; the next one is at `next`.
@@ -141,6 +190,20 @@ impl Encoder {
     }
 }
 
+/// Does a block retire plain instructions and nothing else?
+#[inline(always)]
+fn is_plain(block: &Block) -> bool {
+    let Trigger { on, off, notify } = block.trigger;
+    (block.itype.0 | u8::from(on) | u8::from(off) | u8::from(notify) == 0) && block.iretire > 0
+}
+
+/// Does a block retire instructions and nothing else?
+#[inline(always)]
+fn is_usual(block: &Block) -> bool {
+    let Trigger { on, off, notify } = block.trigger;
+    !(on | off | notify | (block.iretire == 0) | block.itype.is_trap())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -151,7 +214,9 @@ mod tests {
 
     use crate::config::{Config, ResyncMode};
     use crate::dialect::Dialect;
+    use crate::encode::Encoder;
     use crate::lower::Lower;
+    use crate::port::{Block, Cycle, Itype};
 
     /// Bytes and account of a trace that comes in two parts, and whether its end was usual.
     fn encode(batch: &Batch, cut: usize, config: &Config, shortcuts: bool) -> (Vec<u8>, String, bool) {
@@ -168,55 +233,59 @@ mod tests {
         (lower.into_inner(), account, usual)
     }
 
+    /// A random execution, and settings for it.
+    fn case(seed: u64) -> Option<(Walk, Config, Numbers)> {
+        let mut random = Numbers(seed);
+        let numbers = &mut random;
+        let count = 4 + numbers.below(60) as usize;
+        let program = Program::new(numbers, 0x8000, count);
+        let on = numbers.draw();
+        let rate = |bit: u32, rate: u64| if on >> bit & 3 == 3 { rate } else { 0 };
+        let rates = Rates {
+            exception: rate(0, 40),
+            interrupt: rate(2, 40),
+            stray_return: rate(4, 3),
+            privilege: on >> 6 & 3 == 3,
+            context: rate(8, 40),
+            notify: rate(10, 40),
+            steady: on >> 12 & 1 == 1,
+            vector: false,
+        };
+        let steps = 50 + numbers.below(800) as usize;
+        let walk = Walk::new(numbers, &program, steps, rates);
+        let mut config = Config::new(if on >> 13 & 1 == 1 { Dialect::V2 } else { Dialect::Draft });
+        config.params.iaddress_width = 64;
+        config.params.ecause_width = 5;
+        config.params.nocontext = (on >> 14 & 1) as u32;
+        config.params.context_width = 8;
+        config.params.itype_width = if on >> 15 & 3 == 3 { 3 } else { 4 };
+        config.params.cache_size = 3;
+        config.params.bpred_size = 3;
+        config.params.sijump = u32::from(on >> 17 & 3 == 3);
+        config.options.sijump = config.params.sijump == 1;
+        config.options.branch_prediction = on >> 19 & 7 == 7;
+        config.options.jump_target_cache = on >> 22 & 7 == 7;
+        config.options.full_address = on >> 25 & 1 == 1;
+        config.params.f0s_width = 1;
+        config.encoder.exact = on >> 26 & 1 == 1;
+        config.encoder.compress = on >> 27 & 1 == 1;
+        config.encoder.block = (on >> 28 & 1) as u32;
+        let interval = 1 + numbers.below(90);
+        (config.encoder.resync_mode, config.encoder.resync_interval) = match numbers.below(4) {
+            0 => (ResyncMode::Off, None),
+            1 => (ResyncMode::Packets, Some(interval)),
+            2 => (ResyncMode::Cycles, Some(interval)),
+            _ => (ResyncMode::Halfwords, Some(interval)),
+        };
+        config.check().is_ok().then_some((walk, config, random))
+    }
+
     /// The usual way yields the packets and the account of the full one, whatever happens between usual blocks.
     #[test]
     fn the_usual_way_is_the_full_one() {
         let (mut usual, mut cases) = (0, 0);
         for seed in 0..4000 {
-            let numbers = &mut Numbers(seed);
-            let count = 4 + numbers.below(60) as usize;
-            let program = Program::new(numbers, 0x8000, count);
-            let on = numbers.draw();
-            let rate = |bit: u32, rate: u64| if on >> bit & 3 == 3 { rate } else { 0 };
-            let rates = Rates {
-                exception: rate(0, 40),
-                interrupt: rate(2, 40),
-                stray_return: rate(4, 3),
-                privilege: on >> 6 & 3 == 3,
-                context: rate(8, 40),
-                notify: rate(10, 40),
-                steady: on >> 12 & 1 == 1,
-                vector: false,
-            };
-            let steps = 50 + numbers.below(800) as usize;
-            let walk = Walk::new(numbers, &program, steps, rates);
-            let mut config = Config::new(if on >> 13 & 1 == 1 { Dialect::V2 } else { Dialect::Draft });
-            config.params.iaddress_width = 64;
-            config.params.ecause_width = 5;
-            config.params.nocontext = (on >> 14 & 1) as u32;
-            config.params.context_width = 8;
-            config.params.itype_width = if on >> 15 & 3 == 3 { 3 } else { 4 };
-            config.params.cache_size = 3;
-            config.params.bpred_size = 3;
-            config.params.sijump = u32::from(on >> 17 & 3 == 3);
-            config.options.sijump = config.params.sijump == 1;
-            config.options.branch_prediction = on >> 19 & 7 == 7;
-            config.options.jump_target_cache = on >> 22 & 7 == 7;
-            config.options.full_address = on >> 25 & 1 == 1;
-            config.params.f0s_width = 1;
-            config.encoder.exact = on >> 26 & 1 == 1;
-            config.encoder.compress = on >> 27 & 1 == 1;
-            config.encoder.block = (on >> 28 & 1) as u32;
-            let interval = 1 + numbers.below(90);
-            (config.encoder.resync_mode, config.encoder.resync_interval) = match numbers.below(4) {
-                0 => (ResyncMode::Off, None),
-                1 => (ResyncMode::Packets, Some(interval)),
-                2 => (ResyncMode::Cycles, Some(interval)),
-                _ => (ResyncMode::Halfwords, Some(interval)),
-            };
-            if config.check().is_err() {
-                continue;
-            }
+            let Some((walk, config, mut numbers)) = case(seed) else { continue };
             let cut = numbers.below(walk.batch.events.len() as u64) as usize;
             let quick = encode(&walk.batch, cut, &config, true);
             let full = encode(&walk.batch, cut, &config, false);
@@ -226,5 +295,72 @@ mod tests {
             usual += u32::from(quick.2);
         }
         assert!(cases > 2000 && usual > cases / 4, "{usual} of {cases}");
+    }
+
+    /// The signals of the port for an execution, a block for each instruction.
+    fn port(batch: &Batch) -> Vec<(Block, Cycle<'static>)> {
+        let (mut blocks, mut now) = (Vec::<(Block, Cycle<'static>)>::new(), Cycle::default());
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Step(step) if step.outcome == Outcome::Retired => {
+                    let (pc, length) = (step.pc.unwrap(), step.length);
+                    let control = trackway_isa::flow(Isa::Rv64, pc, step.encoding).control;
+                    let itype = Itype::new(control, step.taken.unwrap_or(false), 4);
+                    blocks.push((Block::single(itype, pc, true, u8::from(length == 4)), now));
+                }
+                EventKind::Trap(n) => {
+                    let trap = &batch.traps[n as usize];
+                    let itype =
+                        if trap.kind == TrapKind::Interrupt { Itype::INTERRUPT } else { Itype::EXCEPTION };
+                    let signals = Cycle { cause: trap.cause.unwrap_or(0), ..now };
+                    blocks.push((Block::single(itype, trap.from.unwrap_or(0), false, 0), signals));
+                }
+                EventKind::Context(n) => {
+                    let context = &batch.contexts[n as usize];
+                    now.privilege = context.privilege.map_or(now.privilege, |to| to as u32 % 4);
+                    (now.context, now.ctype) = (context.context_id.unwrap_or(now.context), 2);
+                    now.time += 1;
+                }
+                EventKind::Mark(_) => {
+                    if let Some((block, _)) = blocks.last_mut() {
+                        block.trigger.notify = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        blocks
+    }
+
+    /// Signals in cycles one by one yield the packets of the full way, and so do many cycles at once.
+    #[test]
+    fn cycles_of_the_port_are_taken_alike_one_by_one_and_together() {
+        let mut usual = 0;
+        for seed in 0..2000 {
+            let Some((walk, config, mut numbers)) = case(seed) else { continue };
+            let port = port(&walk.batch);
+            let one_by_one = |shortcuts: bool, usual: &mut u32| {
+                let mut encoder = Encoder::new(&config).unwrap();
+                encoder.shortcuts = shortcuts;
+                for (n, (block, signals)) in port.iter().enumerate() {
+                    encoder.cycle(&Cycle { blocks: &[*block], cycle: n as u64, ..*signals }).unwrap();
+                    *usual += u32::from(encoder.usual);
+                }
+                encoder.finish(port.len() as u64).unwrap();
+                encoder.writer.take()
+            };
+            let full = one_by_one(false, &mut 0);
+            assert_eq!(one_by_one(true, &mut usual), full, "seed {seed}: {config:?}");
+            let mut encoder = Encoder::new(&config).unwrap();
+            let mut at = 0;
+            for part in port.chunk_by(|a, b| a.1 == b.1 && numbers.below(40) > 0) {
+                let blocks: Vec<Block> = part.iter().map(|(block, _)| *block).collect();
+                encoder.cycles(&blocks, &Cycle { cycle: at, ..part[0].1 }).unwrap();
+                at += part.len() as u64;
+            }
+            encoder.finish(at).unwrap();
+            assert_eq!(encoder.writer.take(), full, "seed {seed}: {config:?}");
+        }
+        assert!(usual > 100_000, "{usual}");
     }
 }

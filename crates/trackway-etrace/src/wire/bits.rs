@@ -11,8 +11,14 @@ pub(crate) const MAX_BYTES: usize = (WORDS - 1) * 8;
 
 /// One direction of the wire.
 pub(crate) trait Wire {
+    /// Has a way of its own for [`signed`](Wire::signed).
+    const SIGNED: bool = false;
+
     /// A field of `width` bits.
     fn bits(&mut self, name: &'static str, value: &mut u64, width: u32);
+
+    /// A field of `width` bits, and fields of `repeated` bits in all that repeat its last one, at the end.
+    fn signed(&mut self, _value: u64, _width: u32, _repeated: u32) {}
 
     /// A field of one bit.
     #[inline(always)]
@@ -161,35 +167,37 @@ impl Wire for Put {
     }
 }
 
-/// Writes fields of at most 128 bits in all to a payload, as packets of formats 0 to 2 have.
+/// Writes a payload of at most 8 bytes, as almost all packets of formats 1 and 2 have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PutShort {
-    bits: u128,
+    bits: i64,
     at: u32,
+    /// Bits after those that repeat the last one.
+    repeated: u32,
+    is_long: bool,
 }
 
 impl PutShort {
-    /// Largest number of bits.
-    pub(crate) const MAX: u32 = 128;
-
-    /// As [`Put::finish`].
+    /// As [`Put::finish`]; `None` if the payload is longer.
     #[inline(always)]
-    pub(crate) fn finish(self, compress: bool) -> ShortPayload {
-        let unused = Self::MAX - self.at.max(1);
-        let extended = ((self.bits << unused) as i128) >> unused;
-        let mut len = self.at.div_ceil(8).max(1);
+    pub(crate) fn finish(self, compress: bool) -> Option<ShortPayload> {
+        let field_bits = self.at + self.repeated;
+        let unused = 64u32.saturating_sub(self.at.max(1));
+        let extended = self.bits << unused >> unused;
+        let mut len = field_bits.div_ceil(8).max(1);
         if compress {
-            let same = (extended ^ (extended >> 127)).leading_zeros();
-            len = len.min((Self::MAX + 1 - same).div_ceil(8));
+            let same = (extended ^ (extended >> 63)).leading_zeros();
+            len = len.min((65 - same).div_ceil(8));
         }
-        ShortPayload { bytes: extended.to_le_bytes(), len: len as usize, field_bits: self.at }
+        let short = ShortPayload { bytes: extended.to_le_bytes(), len: len as usize, field_bits };
+        if self.is_long | (len > 8) { None } else { Some(short) }
     }
 }
 
-/// A written payload of at most 16 bytes: copying a fixed length is one move.
+/// A written payload of at most 8 bytes: copying a fixed length is one move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortPayload {
-    pub(crate) bytes: [u8; 16],
+    pub(crate) bytes: [u8; 8],
     pub(crate) len: usize,
     field_bits: u32,
 }
@@ -205,7 +213,7 @@ impl ShortPayload {
 impl From<ShortPayload> for Payload {
     fn from(short: ShortPayload) -> Self {
         let mut bytes = [0; WORDS * 8];
-        bytes[..16].copy_from_slice(&short.bytes);
+        bytes[..8].copy_from_slice(&short.bytes);
         Payload { bytes, len: short.len, field_bits: short.field_bits }
     }
 }
@@ -216,11 +224,24 @@ fn saved_bits(field_bits: u32, len: usize) -> u32 {
 }
 
 impl Wire for PutShort {
+    const SIGNED: bool = true;
+
+    #[inline(always)]
+    fn signed(&mut self, value: u64, width: u32, repeated: u32) {
+        let value = trackway_core::sign_extend(value, width) as i64;
+        let placed = value << (self.at % 64);
+        self.is_long |= placed >> (self.at % 64) != value;
+        self.bits |= placed;
+        self.at += width;
+        self.repeated = repeated;
+    }
+
     #[inline(always)]
     fn bits(&mut self, _: &'static str, value: &mut u64, width: u32) {
         let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
-        self.bits |= u128::from(*value & mask) << (self.at % Self::MAX);
+        self.bits |= ((*value & mask) << (self.at % 64)) as i64;
         self.at += width;
+        self.is_long |= self.at > 64;
     }
 }
 
@@ -308,13 +329,12 @@ mod tests {
             if !compress {
                 prop_assert_eq!(payload.bytes(), &whole[..]);
             }
-            if payload.field_bits <= PutShort::MAX {
-                let mut short = PutShort::default();
-                for &(value, width) in &fields {
-                    let mut value = if extreme { (value as i64 >> 63) as u64 } else { value };
-                    short.bits("", &mut value, width);
-                }
-                let short = short.finish(compress);
+            let mut short = PutShort::default();
+            for &(value, width) in &fields {
+                let mut value = if extreme { (value as i64 >> 63) as u64 } else { value };
+                short.bits("", &mut value, width);
+            }
+            if let Some(short) = short.finish(compress) {
                 prop_assert_eq!(payload.bytes(), &short.bytes[..short.len]);
             }
             prop_assert!(payload.bytes().len() <= whole.len() && !payload.bytes().is_empty());

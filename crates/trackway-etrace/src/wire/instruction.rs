@@ -85,14 +85,6 @@ impl Layout {
     }
 }
 
-impl Layout {
-    /// Largest size of a format 1 or 2 packet, in bits.
-    #[inline]
-    const fn flow_bits(&self) -> u32 {
-        2 + 5 + 31 + self.address + 3 + self.irdepth
-    }
-}
-
 /// An instruction trace packet, `te_inst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Packet {
@@ -265,6 +257,10 @@ pub const fn map_bits(branches: u32) -> u32 {
 impl Reported {
     #[inline(always)]
     fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        let is_quiet = W::SIGNED && !(self.notify | self.updiscon | self.irreport);
+        if is_quiet && self.irdepth == fill(self.address >> (l.address - 1) & 1 == 1, l) {
+            return w.signed(self.address, l.address, 3 + l.irdepth);
+        }
         w.bits("address", &mut self.address, l.address);
         let mut last = self.address >> (l.address - 1) & 1 == 1;
         w.chained("notify", &mut self.notify, &mut last);
@@ -276,9 +272,15 @@ impl Reported {
     /// Fills `irdepth` with copies of the updiscon bit, as required where no depth is reported.
     pub fn without_depth(mut self, l: &Layout) -> Self {
         let last = (self.address >> (l.address - 1) & 1 == 1) ^ self.notify ^ self.updiscon;
-        self.irdepth = if last { ones(l.irdepth) } else { 0 };
+        self.irdepth = fill(last, l);
         self
     }
+}
+
+/// Copies of a bit in place of a depth.
+#[inline]
+const fn fill(bit: bool, l: &Layout) -> u32 {
+    if bit { ones(l.irdepth) } else { 0 }
 }
 
 /// A field of `width` ones.
@@ -319,7 +321,7 @@ impl JumpTarget {
 
     /// Fills `irdepth` with copies of the bit before it, as required where no depth is reported.
     pub fn without_depth(mut self, l: &Layout) -> Self {
-        self.irdepth = if self.last_bit() { ones(l.irdepth) } else { 0 };
+        self.irdepth = fill(self.last_bit(), l);
         self
     }
 }
@@ -574,7 +576,7 @@ impl Packet {
         put.finish(compress)
     }
 
-    /// As [`write`](Packet::write), for the usual kinds of packets.
+    /// As [`write`](Packet::write), for the usual packets, which are short.
     #[inline(always)]
     pub(crate) fn write_short(&self, l: &Layout, compress: bool) -> Option<ShortPayload> {
         // The same declaration as for reading. The usual kinds are monomorphic, which makes their code short.
@@ -582,12 +584,12 @@ impl Packet {
             ($packet:ident, $fields:expr) => {{
                 let mut put = PutShort::default();
                 Packet::$packet($fields).wire_whole(&mut put, l);
-                Some(put.finish(compress))
+                put.finish(compress)
             }};
         }
         match *self {
-            Packet::Branches(fields) if l.flow_bits() <= PutShort::MAX => put!(Branches, fields),
-            Packet::Address(fields) if l.flow_bits() <= PutShort::MAX => put!(Address, fields),
+            Packet::Branches(fields) => put!(Branches, fields),
+            Packet::Address(fields) => put!(Address, fields),
             _ => None,
         }
     }
@@ -608,5 +610,48 @@ impl Received<Packet> {
     /// Writes the payload as it was received.
     pub fn write(&self, l: &Layout) -> Vec<u8> {
         self.with_spare(self.packet.write(l, false).bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trackway_testkit::random::Numbers;
+
+    /// Formats 1 and 2 are written in a short way: the bytes are those of the long one.
+    #[test]
+    fn the_short_way_of_writing_is_the_long_one() {
+        let numbers = &mut Numbers(1);
+        for _ in 0..20_000 {
+            let mut config = Config::new(Dialect::V2);
+            config.params.iaddress_width = 2 + numbers.below(63) as u32;
+            config.params.return_stack_size = numbers.below(8) as u32;
+            let l = &Layout::new(&config, config.options);
+            let flags = numbers.below(16);
+            let address = numbers.draw() >> numbers.below(64) << numbers.below(64);
+            let mut reported = Reported {
+                address: trackway_core::mask(address, l.address),
+                notify: flags & 3 == 3,
+                updiscon: flags & 5 == 5,
+                ..Reported::default()
+            }
+            .without_depth(l);
+            if flags & 9 == 9 {
+                (reported.irreport, reported.irdepth) =
+                    (flags & 2 == 2, numbers.draw() as u32 & ones(l.irdepth));
+            }
+            let (branches, branch_map) = (numbers.below(32) as u32, numbers.draw() as u32 & ones(31));
+            let fields = Branches { branches, branch_map, reported };
+            for packet in [Packet::Address(reported), Packet::Branches(fields)] {
+                for compress in [false, true] {
+                    let mut put = Put::default();
+                    { packet }.wire_whole(&mut put, l);
+                    let (long, short) = (put.finish(compress), packet.write_short(l, compress));
+                    let Some(short) = short else { continue };
+                    assert_eq!(&short.bytes[..short.len], long.bytes(), "{packet:?} {l:?}");
+                    assert_eq!(short.saved(), long.saved(), "{packet:?} {l:?}");
+                }
+            }
+        }
     }
 }

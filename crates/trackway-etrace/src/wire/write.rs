@@ -103,7 +103,7 @@ impl Writer {
     }
 
     /// Writes a packet, with a time stamp where the framing has one.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
         let compress = self.config.encoder.compress;
         if let (Some(header), None) = (self.header, time)
@@ -111,7 +111,7 @@ impl Writer {
         {
             self.saved_bits += u64::from(payload.saved());
             // One move of a fixed length, of which the end is cut off.
-            let mut bytes = [0; 17];
+            let mut bytes = [0; 9];
             bytes[0] = header | payload.len as u8;
             bytes[1..].copy_from_slice(&payload.bytes);
             let end = self.bytes.len() + 1 + payload.len;

@@ -25,7 +25,7 @@ pub const fn length(halfword: u16) -> u8 {
 /// A quick look for table builders: true says that [`flow`] is sequential and the length 2 or 4, false says
 /// nothing.
 #[inline(always)]
-pub fn is_plain(encoding: u32) -> bool {
+pub const fn is_plain(encoding: u32) -> bool {
     /// By the two low bits and the three top ones: C.ADDI4SPN, C.JAL, C.J, C.BEQZ, C.BNEZ, C.JR and its kin.
     const NARROW: u32 =
         1 << 0b00000 | 1 << 0b00101 | 1 << 0b10101 | 1 << 0b11001 | 1 << 0b11101 | 1 << 0b10010;

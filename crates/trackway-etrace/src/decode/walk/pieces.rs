@@ -15,7 +15,7 @@ const RUNS: usize = 6;
 
 /// The pieces walked last.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// Empty until the first one is kept.
     slots: Vec<Piece>,
 }

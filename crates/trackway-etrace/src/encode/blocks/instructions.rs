@@ -6,7 +6,7 @@ use trackway_core::*;
 use trackway_isa::{Control, Flow, flow};
 
 use super::BlockBuilder;
-use super::pending::{LARGEST_BLOCK, Pending, Target, is_sequential, plain_length};
+use super::pending::{LARGEST_BLOCK, Pending, PlainHalves, Target, plain_length};
 use crate::encode::accesses::Recorded;
 use crate::encode::{Encoder, Single};
 use crate::port::{control_of, sequential_target};
@@ -24,10 +24,11 @@ impl BlockBuilder {
     pub(super) fn extend(&mut self, events: &[Event]) -> usize {
         let Some(pending) = self.pending.as_mut().filter(|pending| pending.open) else { return 0 };
         let (mut end, mut length, mut number) = (pending.end, pending.length, 0);
+        let plain = PlainHalves::of(self.isa);
         while let Some(Event { kind: EventKind::Step(step), .. }) = events.get(number) {
             let is_known = (step.length > 0) & step.extra.is_none() & (step.outcome == Outcome::Retired);
             let is_long = end.wrapping_sub(pending.start) >= u64::from(LARGEST_BLOCK);
-            if step.pc != Some(end) || !is_known || is_long || !is_sequential(self.isa, step.encoding) {
+            if step.pc != Some(end) || !is_known || is_long || !plain.has(step.encoding) {
                 break;
             }
             if let Some(executed) = &mut self.executed {
@@ -204,7 +205,7 @@ impl BlockBuilder {
 
     #[inline(always)]
     fn flow(&self, pc: u64, encoding: u32) -> Flow {
-        if is_sequential(self.isa, encoding) {
+        if PlainHalves::of(self.isa).has(encoding) {
             Flow::sequential(plain_length(encoding))
         } else {
             flow(self.isa, pc, encoding)

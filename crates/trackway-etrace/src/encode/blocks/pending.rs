@@ -102,11 +102,35 @@ pub(super) fn successor(target: Target, control: Control, end: u64, taken: Optio
     }
 }
 
-/// A quick look: true says that the next instruction in memory follows.
-#[inline(always)]
-pub(super) fn is_sequential(isa: Isa, encoding: u32) -> bool {
-    // C.ADDIW of RV64 is C.JAL of RV32.
-    is_plain(encoding) || (isa == Isa::Rv64 && encoding & 0xe003 == 0x2001)
+/// The lower halves of encodings after which the next instruction in memory follows, as bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlainHalves(&'static [u32; 2048]);
+
+impl PlainHalves {
+    #[inline(always)]
+    pub(super) fn of(isa: Isa) -> Self {
+        static RV32: [u32; 2048] = plain_halves(false);
+        static RV64: [u32; 2048] = plain_halves(true);
+        PlainHalves(if isa == Isa::Rv64 { &RV64 } else { &RV32 })
+    }
+
+    /// A quick look: true says that the next instruction in memory follows.
+    #[inline(always)]
+    pub(super) fn has(self, encoding: u32) -> bool {
+        self.0[(encoding as u16 / 32) as usize] >> (encoding % 32) & 1 == 1
+    }
+}
+
+const fn plain_halves(is_rv64: bool) -> [u32; 2048] {
+    let mut bits = [0; 2048];
+    let mut half = 0;
+    while half < 1 << 16 {
+        // C.ADDIW of RV64 is C.JAL of RV32.
+        let is_addiw = is_rv64 && half & 0xe003 == 0x2001;
+        bits[half as usize / 32] |= ((is_plain(half) || is_addiw) as u32) << (half % 32);
+        half += 1;
+    }
+    bits
 }
 
 /// Length of a plain instruction in bytes.

@@ -3,13 +3,51 @@
 //! They become the same blocks as by the way of all other instructions, one by one, without the pending run.
 
 use trackway_core::*;
-use trackway_isa::{Control, flow};
+use trackway_isa::{Control, Recent, flow};
 
 use super::BlockBuilder;
 use super::instructions::is_taken_or_not;
-use super::pending::{LARGEST_BLOCK, Target, is_sequential, plain_length, successor};
+use super::pending::{LARGEST_BLOCK, PlainHalves, Target, plain_length, successor};
+use crate::encode::executed::Place;
 use crate::encode::{Encoder, Progress, Single};
 use crate::port::{Block, Itype, Trigger};
+
+/// An instruction that is not plain, at its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    /// The address after it.
+    end: u64,
+    /// Where it leads if it is not taken, and if it is; nowhere known unless `is_known`.
+    to: [u64; 2],
+    is_known: bool,
+    /// Its types, likewise; none where it is not usual.
+    itypes: [Itype; 2],
+    is_branch: bool,
+    is_transfer: bool,
+    ilastsize: u8,
+}
+
+/// The transfers of the last runs.
+pub(super) type Transfers = Recent<Place, Transfer, 1024>;
+
+impl Transfer {
+    #[inline(never)]
+    fn new(isa: Isa, at: &Place, itype_width: u32) -> Self {
+        let flow = flow(isa, at.pc, at.encoding);
+        let end = at.pc.wrapping_add(flow.length.into());
+        let to = |taken| successor(Target::new(&flow), flow.control, end, Some(taken));
+        let itype = |taken| Itype::new(flow.control, taken, itype_width);
+        Transfer {
+            end,
+            to: [to(false), to(true)].map(Option::unwrap_or_default),
+            is_known: to(true).is_some(),
+            itypes: if flow.length > 4 { [Itype::NONE; 2] } else { [itype(false), itype(true)] },
+            is_branch: flow.control == Control::Branch,
+            is_transfer: is_taken_or_not(flow.control),
+            ilastsize: u8::from(flow.length > 2),
+        }
+    }
+}
 
 /// The step of an event, with its address, if it is an instruction that is known and retired.
 #[inline(always)]
@@ -40,55 +78,55 @@ impl BlockBuilder {
                 return 0;
             }
         }
-        let mut done = 0;
-        let (isa, mut outcomes, mut targets) = (self.isa, 0, 0);
+        let (isa, itype_width, plain) = (self.isa, self.itype_width, PlainHalves::of(self.isa));
+        let (mut rest, mut outcomes, mut targets) = (events, 0, 0);
+        let mut recorded_target = self.recorded_target;
         loop {
-            let (mut at, mut number, mut altered) = (start, done, 0);
-            let mut last = None;
+            let (mut at, mut steps) = (start, rest.iter());
             // Plain instructions up to the transfer.
-            for event in events[done..].iter().take(LARGEST_BLOCK as usize / 4) {
-                let EventKind::Step(step) = &event.kind else { break };
+            let last = loop {
+                let Some(Event { kind: EventKind::Step(step), .. }) = steps.next() else { break None };
                 let is_known = (step.length > 0) & (step.outcome == Outcome::Retired);
                 if step.pc != Some(at) || !is_known {
-                    break;
+                    break None;
                 }
-                if let Some(executed) = &mut self.executed {
-                    altered += u64::from(executed.note(at, step.encoding, step.length));
-                }
-                number += 1;
-                if !is_sequential(isa, step.encoding) {
-                    last = Some(step);
-                    break;
+                if !plain.has(step.encoding) {
+                    break Some(step);
                 }
                 if step.extra.is_some() | step.taken.is_some() {
-                    break;
+                    break None;
                 }
                 at = at.wrapping_add(plain_length(step.encoding).into());
-            }
-            let (Some(step), Some((next, _))) = (last, starts(events.get(number))) else { break };
-            let flow = flow(isa, at, step.encoding);
-            let end = at.wrapping_add(flow.length.into());
-            let is_branch = flow.control == Control::Branch;
+            };
+            let after = steps.as_slice();
+            let (Some(step), Some((next, _))) = (last, starts(after.first())) else { break };
+            let place = Place { pc: at, encoding: step.encoding };
+            let transfer = self.transfers.get(place, || Transfer::new(isa, &place, itype_width));
             // A branch to the next instruction may be taken or not; only the recording knows.
-            let taken = is_branch & step.taken.unwrap_or(next != end);
-            let itype = Itype::new(flow.control, taken, self.itype_width);
-            let known = successor(Target::new(&flow), flow.control, end, Some(taken));
+            let taken = transfer.is_branch & step.taken.unwrap_or(next != transfer.end);
+            let (itype, to) = (transfer.itypes[usize::from(taken)], transfer.to[usize::from(taken)]);
             let extra = batch.extra_of(step);
-            if itype.0 == 0
-                || flow.length > 4
-                || known.is_some_and(|known| known != next)
+            if (itype.0 == 0)
+                | (transfer.is_known & (to != next))
+                | (at.wrapping_sub(start) >= u64::from(LARGEST_BLOCK))
                 || extra.is_some_and(|extra| extra.placeholder)
             {
                 break;
             }
-            let at_target = self.recorded_target.take() == Some(start);
-            self.recorded_target = extra.and_then(|extra| extra.target);
+            let (run, mut altered) = (&rest[..rest.len() - after.len()], 0);
+            if let Some(executed) = &mut self.executed {
+                for (pc, step) in run.iter().filter_map(|event| retired(Some(event))) {
+                    altered += u64::from(executed.note(pc, step.encoding, step.length));
+                }
+            }
+            let at_target = recorded_target == Some(start);
+            recorded_target = extra.and_then(|extra| extra.target);
             outcomes += u64::from(step.taken.is_some());
-            targets += u64::from(self.recorded_target.is_some());
-            let is_transfer = is_taken_or_not(flow.control);
+            targets += u64::from(recorded_target.is_some());
+            let Transfer { end, is_transfer, ilastsize, .. } = *transfer;
             let is_outcome = is_transfer & step.taken.is_some();
             let progress = Progress {
-                instructions: (number - done) as u64,
+                instructions: run.len() as u64,
                 transfers: is_transfer.into(),
                 outcomes: is_outcome.into(),
                 targets: at_target.into(),
@@ -100,18 +138,19 @@ impl BlockBuilder {
                 itype,
                 iaddr: start,
                 iretire: (end.wrapping_sub(start) / 2) as u32,
-                ilastsize: u8::from(flow.length > 2),
+                ilastsize,
                 sijump: false,
                 trigger: Trigger::default(),
             };
             encoder.tally.enter(progress, single, at_target);
-            encoder.block(&block, &self.port);
+            encoder.block_here(&block, &self.port);
             self.port.cycle += 1;
             self.port.ctype = 0;
-            (start, done) = (next, number);
+            (start, rest) = (next, after);
         }
+        let done = events.len() - rest.len();
         if done > 0 {
-            self.after_trap = false;
+            (self.after_trap, self.recorded_target) = (false, recorded_target);
             self.taken.0 += done as u64;
             encoder.tally.taken[Fact::Outcomes] += outcomes;
             encoder.tally.taken[Fact::Targets] += targets;
