@@ -581,10 +581,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "BOARD", conflicts_with_all = ["qemu", "platform"])]
     pub(crate) machine: Option<Board>,
     /// Board: firmware that starts PROGRAM, an ELF file such as OpenSBI's fw_jump.elf
-    #[arg(long, value_name = "FILE", requires = "machine")]
+    #[arg(long, value_name = "FILE", requires = "machine", conflicts_with = "qemu")]
     pub(crate) bios: Option<PathBuf>,
     /// Board: write its device tree, which QEMU's -dtb takes
-    #[arg(long, value_name = "FILE", requires = "machine")]
+    #[arg(long, value_name = "FILE", requires = "machine", conflicts_with = "qemu")]
     pub(crate) write_dtb: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) core: CoreArgs,

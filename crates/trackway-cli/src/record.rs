@@ -23,6 +23,7 @@ use crate::sections;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
+    refuse_empty_window(args)?;
     let (mut recorder, file) = recorder(args)?;
     let into = format(args)?;
     let target = Output::new(&args.output);
@@ -216,7 +217,8 @@ pub(crate) fn sink(
     meta: &Meta,
     elf: Vec<String>,
 ) -> Result<Counting, Failure> {
-    args.context.refuse_idle(file, &[into], &sections::NAMES)?;
+    let used: &[&str] = if args.qemu.is_some() { &[] } else { &sections::NAMES };
+    args.context.refuse_idle(file, &[into], used)?;
     let settings = args.context.write_settings(file, into)?;
     let files = Files { elf, ..Files::default() };
     let threads = threads(args.jobs);
@@ -385,6 +387,17 @@ fn position(text: &str, program: &Program) -> Result<Position, Failure> {
         Ok(number) => Position::Instruction(number),
         Err(address) => Position::Pc(address),
     })
+}
+
+/// Refuses a window that ends before it begins: the program would run for nothing.
+pub(crate) fn refuse_empty_window(args: &RecordArgs) -> Result<(), Failure> {
+    let number = |text: &Option<String>| text.as_deref().map_or(Some(0), |text| text.parse::<u64>().ok());
+    match (number(&args.from), number(&args.to), &args.to) {
+        (Some(from), Some(to), Some(_)) if to <= from => {
+            Err(Failure::Usage(format!("nothing lies between {from} and {to}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An instruction number, or the address that `pc:0x…` or `sym:NAME` mean.

@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
 use crate::progress::Progress;
-use crate::record::{RESERVE, format, full_disk, settings, sink, stopped, why_stopped};
+use crate::record::{RESERVE, format, full_disk, refuse_empty_window, settings, sink, stopped, why_stopped};
 use crate::report::say;
 
 pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
     let into = format(args)?;
     let command = command(args, mode)?;
     refuse(args, command.program.isa, into)?;
+    refuse_empty_window(args)?;
     let options = options(args)?;
     let session = Session::new().map_err(|error| failure(path, Error::Io(error)))?;
     // Where stdout has the trace or the report, the program's own output goes to stderr.
@@ -230,10 +231,17 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
 
 /// Refuses what QEMU cannot do, and what a format cannot hold.
 fn refuse(args: &RecordArgs, isa: Isa, into: &dyn Format) -> Result<(), Failure> {
-    for (name, given) in [("time", args.time.is_some()), ("write-files", args.write_files)] {
+    let computer = "the program uses this computer's own";
+    let cpu = "-- -cpu names the CPU of --qemu system, and --env QEMU_CPU=NAME that of --qemu user";
+    for (name, given, instead) in [
+        ("time", args.time.is_some(), computer),
+        ("write-files", args.write_files, computer),
+        ("core", args.core.name.is_some(), cpu),
+        ("isa", args.core.isa.is_some(), cpu),
+        ("no-regs", args.no_regs, "registers are recorded with --regs only"),
+    ] {
         if given {
-            let text =
-                format!("--{name} is for the golden model; under QEMU the program uses this computer's own");
+            let text = format!("--{name} is for the golden model; under QEMU {instead}");
             return Err(Failure::Usage(text));
         }
     }

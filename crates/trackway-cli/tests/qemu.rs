@@ -570,6 +570,56 @@ fn every_output_and_the_live_pipe() {
     let stats = common::piped(&["stats", "-"], &output.stdout);
     assert_eq!(stats.status.code(), Some(0), "{}", text(&stats.stderr));
     assert!(text(&stats.stdout).contains("6183"), "{}", text(&stats.stdout));
+    // A stream of ETE has no registers with it; what is assumed without them fits.
+    let elf = guest("aarch64");
+    let count = |words: &[&str], bytes: &[u8]| {
+        let stats = common::piped(&[&["stats", "-", "--elf", &elf], words].concat(), bytes);
+        assert_eq!(stats.status.code(), Some(0), "{}", text(&stats.stderr));
+        text(&stats.stdout).lines().find(|line| line.contains("total")).map(str::to_string)
+    };
+    let [stf, ete] = ["stf", "ete"].map(|into| {
+        count(&[], &recorded(plugin, &["--deterministic", "-o", "-", "--into", into, &elf], 0).stdout)
+    });
+    assert!(stf.is_some() && stf == ete, "{stf:?} {ete:?}");
+}
+
+/// What the recorder writes is what `check` accepts: also the read that QEMU makes of a conditional store.
+#[test]
+fn recordings_pass_check() {
+    let Some(plugin) = qemu_plugin() else { return };
+    let folder = Folder::new("qemu-check");
+    let Some((corpus, _)) = corpus(&folder) else { return };
+    for (part, architecture) in [("aarch64", "aarch64"), ("rv64gc", "riscv64")] {
+        let (elf, out) = (folder.file(architecture), folder.file(&format!("{architecture}.stf")));
+        unpack(&corpus, part, "sigmt", &elf);
+        recorded(plugin, &["-o", &out, &elf], 0);
+        let checked = trackway(&["check", &out]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+    }
+}
+
+#[test]
+fn options_that_mean_nothing_are_refused() {
+    let Some(plugin) = qemu_plugin() else { return };
+    let folder = Folder::new("qemu-refused");
+    let (out, elf, config) = (folder.file("x.stf"), guest("riscv64"), folder.file("machine.toml"));
+    std::fs::write(&config, "[machine]\nisa = 'rv64gc'\n").expect("a file");
+    for (words, reason) in [
+        (&["--isa", "rv64gc"][..], "--isa is for the golden model"),
+        (&["--core", "spike"], "--core is for the golden model"),
+        (&["--no-regs"], "--no-regs is for the golden model"),
+        (&["--bios", &elf], "--bios"),
+        (&["--write-dtb", &out], "--write-dtb"),
+        (&["--config", &config], "machine does not apply"),
+        (&["--from", "50", "--to", "50"], "nothing lies between 50 and 50"),
+        (&["--to", "0"], "nothing lies between 0 and 0"),
+        (&["--from", "sym:begin", "--to", "1"], "the window holds no instruction"),
+    ] {
+        let said = text(&recorded(plugin, &[words, &["-o", &out, &elf]].concat(), 2).stderr);
+        assert!(said.contains(reason) && !Path::new(&out).exists(), "{words:?}: {said}");
+    }
+    let model = trackway(&["record", "--from", "9", "--to", "5", "-o", &out, &elf]);
+    assert_eq!(model.status.code(), Some(2), "{}", text(&model.stderr));
 }
 
 #[test]

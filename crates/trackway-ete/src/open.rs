@@ -154,6 +154,7 @@ impl Format for Ete {
             if sources > 1 || config.framing != Framing::Raw || config.buffer.is_some() {
                 return Err(Error::Config(FOLDER.to_string()));
             }
+            config.suit_readers_without_registers(&given);
             let output = RawOutput(writing.target.create()?);
             return Ok(Box::new(Lower::new(meta, &config, programs, output).map_err(refused)?));
         };

@@ -378,6 +378,16 @@ impl Given {
 }
 
 impl EncodeConfig {
+    /// A stream has no registers with it, and without them a reader takes the return stack to be off.
+    pub(crate) fn suit_readers_without_registers(&mut self, given: &Given) {
+        for (unit, source) in self.units.iter_mut().zip(&given.sources) {
+            if !source.registers.contains_key("TRCCONFIGR") {
+                let without = unit.registers.get("TRCCONFIGR") & !(1 << 12);
+                unit.registers.set("TRCCONFIGR", without);
+            }
+        }
+    }
+
     /// Takes over from the source what the settings leave open: its timestamps, and its names if it is ETE too.
     pub(crate) fn follow(&mut self, meta: &Meta, given: &Given) {
         if meta.timestamps {

@@ -125,7 +125,9 @@ impl Window {
         if self.executed >= options.limit || self.recorded >= options.stop_after {
             return Fate::Enough;
         }
-        if self.begun && self.inside > 0 && options.to.is_some_and(at) {
+        // A window may begin at the address that ends it.
+        let may_end = |to| self.begun && self.inside > 0 || matches!(to, Position::Instruction(_));
+        if options.to.is_some_and(|to| may_end(to) && at(to)) {
             return Fate::Over;
         }
         self.begun = self.begun || options.from.is_some_and(at);
@@ -177,6 +179,10 @@ mod tests {
         let numbers =
             Options { from: Some(Position::Instruction(1)), to: Some(Position::Instruction(3)), ..all };
         assert_eq!(fates(numbers, &pcs), (vec![2, 3], Some(Fate::Over)));
+        for (from, to) in [(Position::Instruction(0), 0), (Position::Pc(5), 3)] {
+            let empty = Options { from: Some(from), to: Some(Position::Instruction(to)), ..all };
+            assert_eq!(fates(empty, &pcs), (vec![], Some(Fate::Over)));
+        }
         let stop = Options { stop_after: 2, from: Some(Position::Instruction(1)), ..all };
         assert_eq!(fates(stop, &pcs), (vec![2, 3], Some(Fate::Enough)));
         assert_eq!(fates(Options { limit: 1, ..all }, &pcs), (vec![1], Some(Fate::Enough)));

@@ -276,7 +276,9 @@ impl Source for Recorder {
             self.start(batch);
         }
         while !batch.is_full() {
-            let over = self.options.to.is_some_and(|to| self.recorded > 0 && self.at(to));
+            // A window may begin at the address that ends it.
+            let may_end = |to| self.recorded > 0 || matches!(to, Position::Instruction(_));
+            let over = self.options.to.is_some_and(|to| may_end(to) && self.at(to));
             if over || !self.running() {
                 self.ended = true;
                 break;

@@ -83,8 +83,9 @@ impl Encoded {
             class,
             memory: class.and_then(Class::memory),
             usual: class.map_or(Usual::Rare, |class| Usual::new(class, &flow)),
-            // Cache operations may have the block that they act on.
-            any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
+            // Cache operations may have the block that they act on; emulators compare before a conditional store.
+            any_allowed: matches!(class, None | Some(Class::StoreConditional(_)))
+                || op.is_some_and(|op| op.name().starts_with("cbo.")),
         }
     }
 }
