@@ -20,8 +20,8 @@ use super::walk::{Goal, Pieces, Progress, Walker};
 use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{self as packet, Branches, Packet, Reported};
-pub(crate) use paths::Key;
 use paths::Paths;
+pub(crate) use paths::{Short, State};
 pub(crate) use saved::{CarriedState, SavedDecoder};
 pub(crate) use sync::call_of;
 
@@ -163,17 +163,20 @@ impl Decoder {
         self.flow.stage == Stage::Idle && self.flow.state == FlowState::On && !self.walker.inferred
     }
 
-    /// Fast path for packets of format 1 and 2, the most common ones; false if the batch is full. The path is remembered
-    /// under `key`.
+    /// Fast path for packets of format 1 and 2, the most common ones; false if the batch is full. The path of a
+    /// short one from `state` is remembered, and `state` is then the one it leads to, if it is known.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // the facts of one packet
     pub(crate) fn follow_flow(
         &mut self,
         packet: Packet,
-        key: Option<Key>,
+        short: Option<Short>,
+        state: &mut Option<State>,
         offset: u64,
         len: u32,
         out: &mut Batch,
     ) -> Result<bool> {
+        let from = state.take();
         self.walker.offset = offset;
         let goal = match packet {
             Packet::Branches(Branches { branches: 0, branch_map, .. }) => {
@@ -190,8 +193,13 @@ impl Decoder {
         let (events, instructions) = (out.events.len(), self.walker.instructions);
         if self.walker.can_stride() && self.walker.stride(&goal, out) {
             self.arrived(goal, out);
-            if let Some(key) = key {
-                self.keep_path(&key, self.walker.instructions - instructions, &out.events[events..]);
+            if let (Some(from), Some(short)) = (from, short) {
+                *state = self.keep_path(
+                    from,
+                    short,
+                    self.walker.instructions - instructions,
+                    &out.events[events..],
+                );
             }
             return Ok(true);
         }

@@ -6,7 +6,7 @@ use trackway_core::*;
 
 use super::cuts::Part;
 use super::markers;
-use super::packets::{Decoder, Known};
+use super::packets::{Decoder, Known, Short};
 use super::places::{Place, SavedSerial, Start};
 use super::setup::Setup;
 use super::walk::Progress;
@@ -280,26 +280,34 @@ impl Serial {
         let (start, layout) = (self.reader.offset(), *self.reader.layout());
         let bytes = self.reader.bytes();
         let bytes = &bytes[..bytes.len().min(self.end.saturating_sub(start) as usize)];
-        let (mut at, mut frames, mut made) = (0, 0, Ok(true));
-        while !batch.is_full()
-            && let Some((first, payload)) = bytes[at..].split_first()
-            && let Some(payload) = payload.first_chunk()
-            && let len = u32::from(first & 31)
-            && first & !31 == header
-            && (1..=16).contains(&len)
-        {
-            let (key, offset) = (self.decoder.path_key(payload, len), start + at as u64);
-            if let Some(key) = &key
-                && self.decoder.follow_path(key, offset, batch)
-            {
-                notes.packets[if payload[0] & 3 == 1 { BRANCHES } else { ADDRESS }] += 1;
-                at += len as usize + 1;
-                frames += 1;
-                continue;
+        let (mut at, mut frames, mut made, mut state) = (0, 0, Ok(true), self.decoder.state());
+        while !batch.is_full() {
+            if let Some(state) = &mut state {
+                let (mut counts, offset) = ([0; 2], start + at as u64);
+                at += self.decoder.follow_paths(&bytes[at..], header, offset, state, &mut counts, batch);
+                notes.packets[BRANCHES] += counts[0];
+                notes.packets[ADDRESS] += counts[1];
+                frames += counts[0] + counts[1];
+                if batch.is_full() {
+                    break;
+                }
+            }
+            let Some((first, payload)) = bytes[at..].split_first() else { break };
+            let Some(payload) = payload.first_chunk() else { break };
+            let len = u32::from(first & 31);
+            if first & !31 != header || !(1..=16).contains(&len) {
+                break;
             }
             let Some(packet) = Packet::read_flow(payload, len, &layout) else { break };
+            let short = Short::new(payload, len);
+            if short.is_some() && state.is_none() {
+                state = self.decoder.state();
+                if state.is_some() {
+                    continue;
+                }
+            }
             notes.count(&packet);
-            made = self.decoder.follow_flow(packet, key, offset, len + 1, batch);
+            made = self.decoder.follow_flow(packet, short, &mut state, start + at as u64, len + 1, batch);
             at += len as usize + 1;
             frames += 1;
             if !matches!(made, Ok(true)) || !self.decoder.is_following() {

@@ -1,22 +1,24 @@
-//! Paths that were walked before: a packet of format 1 or 2 that comes again where it came before leads the same way.
+//! Paths that were walked before: a packet of format 1 or 2 that comes again in the same state leads the same way.
+//!
+//! A path has the state it leads to, so that known paths are followed one after the other without the walker, which is
+//! moved to the end of the last one.
 
 use trackway_core::*;
 
 use super::Decoder;
-use crate::decode::walk::Landing;
+use crate::decode::walk::{Landing, Walker};
 
 /// Paths that are remembered, each in the one slot of its key.
-const SLOTS: usize = 512;
+const SLOTS: usize = 1024;
 /// Runs of a path at the most, and branches.
 const RUNS: usize = 4;
 const BRANCHES: u8 = RUNS as u8;
 
 /// All that decides about the path of a packet while execution is followed without predictor and return stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    /// The payload in the upper bits, and its length in bytes.
-    payload: u128,
-    len: u32,
+pub(crate) struct State {
+    /// A digest of the rest.
+    digest: u64,
     /// Outcomes that are left from packets before.
     count: u32,
     bits: u64,
@@ -28,14 +30,22 @@ pub(crate) struct Key {
     code: usize,
 }
 
+/// A payload of at most 8 bytes, in the upper bits, and its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Short {
+    payload: u64,
+    len: u32,
+}
+
 /// A path and where it leads.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    key: Key,
-    landing: Landing,
-    /// Address reported last, afterwards.
-    address: u64,
+    from: State,
+    packet: Short,
+    /// Runs; 0 for an empty slot.
     len: usize,
+    to: State,
+    landing: Landing,
     runs: [Event; RUNS],
 }
 
@@ -43,74 +53,113 @@ struct Path {
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     /// Empty until the first one is kept.
-    slots: Vec<Option<Path>>,
+    slots: Vec<Path>,
 }
 
-impl Paths {
-    #[inline]
-    fn place(key: &Key) -> usize {
-        let words = [key.payload as u64, (key.payload >> 64) as u64, key.start, key.address, key.bits];
-        let mix =
-            |digest: u64, word: u64| (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        (words.into_iter().fold(0, mix) >> 32) as usize % SLOTS
+#[inline(always)]
+fn mix(digest: u64, word: u64) -> u64 {
+    (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+impl Short {
+    /// A payload of `len` bytes, 1 to 16, unless it or its path is long.
+    #[inline(always)]
+    pub(crate) fn new(payload: &[u8; 16], len: u32) -> Option<Self> {
+        let [a, b, c, d, e, f, g, h, ..] = *payload;
+        let word = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        // The number of branches in format 1; 0 is 31. In format 2 these are bits of the address.
+        let is_long = a & 3 == 1 && !(1..=BRANCHES).contains(&(a >> 2 & 31));
+        (len <= 8 && !is_long).then(|| Short { payload: word << (64 - 8 * len), len })
+    }
+
+    /// The slot of its path from a state.
+    #[inline(always)]
+    fn slot(self, from: &State) -> usize {
+        // The upper bits of a product depend on all bits of its factor.
+        let digest = (from.digest ^ self.payload).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (digest >> (64 - SLOTS.trailing_zeros())) as usize
     }
 }
 
 impl Decoder {
-    /// The key of a payload of `len` bytes, 1 to 16; `None` where more than the key decides, and for long paths.
-    #[inline]
-    pub(crate) fn path_key(&self, payload: &[u8; 16], len: u32) -> Option<Key> {
+    /// The state between two packets; `None` where more than it decides.
+    pub(crate) fn state(&self) -> Option<State> {
         let walker = &self.walker;
-        // The number of branches in format 1; 0 is 31. In format 2 these are bits of the address.
-        let is_long = payload[0] & 3 == 1 && !(1..=BRANCHES).contains(&(payload[0] >> 2 & 31));
-        if is_long {
-            return None;
-        }
         let is_plain = walker.can_stride() && walker.jumps_are_plain() && !walker.outcomes.is_untrained();
         if !is_plain || self.config.data.enable {
             return None;
         }
         let (count, bits) = walker.outcomes.bits();
-        Some(Key {
-            payload: u128::from_le_bytes(*payload) << (128 - 8 * len),
-            len,
-            count,
-            bits,
-            start: walker.start,
-            pc: walker.pc,
-            address: self.flow.address,
-            code: walker.code() ^ usize::from(walker.options.full_address),
-        })
+        let code = walker.code() ^ usize::from(walker.options.full_address);
+        let (&Walker { start, pc, .. }, address) = (walker, self.flow.address);
+        let digest = [start, pc, address, bits << 6 ^ u64::from(count)].into_iter().fold(0, mix);
+        Some(State { digest, count, bits, start, pc, address, code })
     }
 
-    /// Follows a packet along a path that is known; false, and nothing has changed, if there is none or no room for it.
-    #[inline]
-    pub(crate) fn follow_path(&mut self, key: &Key, offset: u64, out: &mut Batch) -> bool {
-        let Some(Some(path)) = self.paths.slots.get(Paths::place(key)) else { return false };
-        if path.key != *key || out.events.len() + path.len > Batch::FULL {
-            return false;
+    /// Follows packets after header bytes from `state` on along known paths, the first at `offset`. Returns the bytes of
+    /// the packets, and counts those of formats 1 and 2.
+    #[inline(never)]
+    pub(crate) fn follow_paths(
+        &mut self,
+        bytes: &[u8],
+        header: u8,
+        offset: u64,
+        state: &mut State,
+        counts: &mut [u64; 2],
+        out: &mut Batch,
+    ) -> usize {
+        let (mut at, mut last, mut instructions) = (0, None, 0);
+        let mut from = &*state;
+        while !out.is_full()
+            && let Some((first, payload)) = bytes[at..].split_first()
+            && let Some(payload) = payload.first_chunk()
+            && let len = first ^ header
+            && (1..=8).contains(&len)
+            && let Some(packet) = Short::new(payload, len.into())
+            && let Some(path) = self.paths.slots.get(packet.slot(from))
+            && path.packet == packet
+            && path.from == *from
+            && out.events.len() + path.len <= Batch::FULL
+            && path.len > 0
+        {
+            let offset = offset + at as u64;
+            out.events.extend(path.runs[..path.len].iter().map(|run| Event { offset, ..*run }));
+            instructions += path.landing.instructions;
+            (from, last) = (&path.to, Some((path, offset)));
+            counts[usize::from(payload[0] >> 1 & 1)] += 1;
+            at += usize::from(len) + 1;
         }
-        out.events.extend(path.runs[..path.len].iter().map(|run| Event { offset, ..*run }));
-        self.walker.offset = offset;
-        self.walker.land(&path.landing);
-        (self.flow.address, self.flow.sync_follows) = (path.address, false);
-        true
+        if let Some((path, offset)) = last {
+            self.walker.offset = offset;
+            self.walker.land(&path.landing);
+            self.walker.instructions += instructions;
+            (self.flow.address, self.flow.sync_follows) = (path.to.address, false);
+            *state = path.to;
+        }
+        at
     }
 
-    /// Remembers the path that a packet took from `key` on, with the events that it added.
-    pub(super) fn keep_path(&mut self, key: &Key, instructions: u64, added: &[Event]) {
+    /// Remembers the path that a packet took, with the events that it added; returns the state that it leads to.
+    pub(super) fn keep_path(
+        &mut self,
+        from: State,
+        packet: Short,
+        instructions: u64,
+        added: &[Event],
+    ) -> Option<State> {
         let is_run = |event: &Event| matches!(event.kind, EventKind::Run(_));
-        let ([first, ..], 1..=RUNS) = (added, added.len()) else { return };
+        let ([first, ..], 1..=RUNS) = (added, added.len()) else { return None };
         if self.flow.sync_follows || !self.is_following() || !added.iter().all(is_run) {
-            return;
+            return None;
         }
-        let mut runs = [*first; RUNS];
-        runs[..added.len()].copy_from_slice(added);
+        let (to, landing) = (self.state()?, self.walker.landing(instructions));
         if self.paths.slots.is_empty() {
-            self.paths.slots.resize(SLOTS, None);
+            let empty = Path { from, packet, len: 0, to, landing, runs: [*first; RUNS] };
+            self.paths.slots.resize(SLOTS, empty);
         }
-        let landing = self.walker.landing(instructions);
-        let path = Path { key: *key, landing, address: self.flow.address, len: added.len(), runs };
-        self.paths.slots[Paths::place(key)] = Some(path);
+        let path = &mut self.paths.slots[packet.slot(&from)];
+        (path.from, path.packet, path.len, path.to, path.landing) = (from, packet, added.len(), to, landing);
+        path.runs[..added.len()].copy_from_slice(added);
+        Some(to)
     }
 }

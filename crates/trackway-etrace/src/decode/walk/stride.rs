@@ -20,7 +20,7 @@ pub(crate) struct Landing {
     blocks: u32,
     via: Control,
     /// Instructions on the way.
-    instructions: u64,
+    pub(crate) instructions: u64,
 }
 
 impl Walker {
@@ -30,15 +30,14 @@ impl Walker {
         Landing { pc, start, lo, bits: outcomes.bits, count: outcomes.count, blocks, via, instructions }
     }
 
-    /// Takes the position after a stride that led to an address or to a branch.
+    /// Takes the position after a stride that led to an address or to a branch; its instructions are not counted.
     #[inline]
     pub(crate) fn land(&mut self, landing: &Landing) {
-        let Landing { pc, start, lo, bits, count, blocks, via, instructions } = *landing;
+        let Landing { pc, start, lo, bits, count, blocks, via, .. } = *landing;
         self.move_to(start, via);
         (self.pc, self.lo, self.blocks, self.mark.0) = (pc, lo, blocks, NOWHERE);
         (self.outcomes.bits, self.outcomes.count) = (bits, count);
         (self.inferred, self.target_branch) = (false, false);
-        self.instructions += instructions;
     }
 
     /// May [`stride`](Walker::stride) walk? Not with predictor or return stack, nor where a part of the block is emitted.
