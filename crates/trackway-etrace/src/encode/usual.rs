@@ -90,7 +90,7 @@ impl Encoder {
             }
             (open, halfwords) = (Some(block.iaddr), 0);
             if !(self.can_join & self.usual) {
-                // It is not known yet what follows.
+                // Nothing is joined to the target of an uninferable jump, nor after the last usual block.
                 (rest, open) = (after, None);
                 self.row.halfwords = block.iretire;
                 self.end_usual(block, cycle.time, time);
