@@ -30,7 +30,7 @@ fn findings(bytes: &[u8], shortcuts: bool) -> Option<(String, usize)> {
     Some((format!("{all:?} {checked:?}"), all.len()))
 }
 
-/// Makes loads and stores of no-ops, and gives steps registers; a few do not fit.
+/// Makes loads and stores of no-ops, and adds registers; a few do not fit.
 fn dress(numbers: &mut Numbers, batch: &mut Batch) {
     let mut events = std::mem::take(&mut batch.events);
     for event in &mut events {

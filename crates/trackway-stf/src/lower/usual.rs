@@ -17,7 +17,7 @@ const ROOM: usize = 1 << 10;
 /// With less room than this a group may not have fitted.
 const SCARCE: usize = 1 << 8;
 
-/// What usual steps add up to.
+/// The sum of usual steps.
 #[derive(Clone, Copy)]
 struct Sum {
     number: usize,
