@@ -65,7 +65,7 @@ impl BlockDecoder {
             let (sender, full) = sync_channel(1);
             let (spent, buffers) = channel();
             let blocks: Vec<Block> = blocks.iter().skip(n).step_by(threads).copied().collect();
-            let codec = BlockCodec::new(file.clone(), from);
+            let codec = BlockCodec::new(file.clone(), from, false);
             let work = move || decode_lane(codec, &blocks, &sender, &buffers);
             let thread = std::thread::Builder::new().spawn(work).ok()?;
             Some(Lane { full: Some(full), spent, thread: Some(thread) })
@@ -146,10 +146,12 @@ struct BlockCodec {
     /// Bytes of its content so far, and their checksum.
     made: u64,
     crc: Hasher,
+    /// A block that does not end where the index says is read on, as liblzma does.
+    overruns: bool,
 }
 
 impl BlockCodec {
-    fn new(file: SharedBytes, from: usize) -> Self {
+    fn new(file: SharedBytes, from: usize, overruns: bool) -> Self {
         let compares = (*file).as_ref()[from + CHECK_KIND] == CRC32;
         let codec = Codec::xz(!compares).map_err(|error| error.kind());
         let block = Block { at: 0, end: 0, start: 0, len: 0 };
@@ -164,6 +166,7 @@ impl BlockCodec {
             held: 0,
             made: 0,
             crc: Hasher::new(),
+            overruns,
         }
     }
 
@@ -176,22 +179,32 @@ impl BlockCodec {
     /// Decodes more of the block; 0 at its end, when its check was right. Content before damage is returned first.
     fn read(&mut self, out: &mut [u8]) -> Result<usize, io::ErrorKind> {
         loop {
+            let codec = self.codec.as_mut().map_err(|kind| *kind)?;
             let stream = &(*self.file).as_ref()[self.from..];
             let end = self.block.end as usize;
-            let in_header = self.header < STREAM_HEADER;
-            let input = if in_header { &stream[self.header..STREAM_HEADER] } else { &stream[self.at..end] };
             let left = self.block.len - self.made;
+            let is_over = self.overruns && left > 0 && self.at >= end;
+            let last = if is_over { stream.len() } else { end };
+            let in_header = self.header < STREAM_HEADER;
+            let input = if in_header {
+                &stream[self.header..STREAM_HEADER]
+            } else {
+                stream.get(self.at..last).unwrap_or_default()
+            };
             if input.is_empty() {
                 // The index has the number of bytes, and the block ends with their check.
                 let crc = std::mem::take(&mut self.crc).finalize().to_le_bytes();
                 let is_right = left == 0 && (!self.compares || stream[..end].ends_with(&crc));
                 self.release();
-                return if is_right { Ok(0) } else { self.fail(io::ErrorKind::InvalidData) };
+                return match is_right {
+                    true => Ok(0),
+                    false if is_over => self.fail(io::ErrorKind::UnexpectedEof),
+                    false => self.fail(io::ErrorKind::InvalidData),
+                };
             }
             // The check follows the content; one more byte of content is damage.
             let (mut excess, room) = ([0], left.min(out.len().min(PIECE) as u64) as usize);
             let room = if left == 0 { &mut excess } else { &mut out[..room] };
-            let codec = self.codec.as_mut().map_err(|kind| *kind)?;
             let (used, more, status) = codec.decode(input, room);
             match in_header {
                 true => self.header += used,
@@ -220,6 +233,24 @@ impl BlockCodec {
         }
     }
 
+    /// Reads the index, after the last block of the stream.
+    fn end(&mut self) -> Result<(), io::ErrorKind> {
+        loop {
+            let input = &(*self.file).as_ref()[self.from + self.at..];
+            let at_end = input.is_empty();
+            let codec = self.codec.as_mut().map_err(|kind| *kind)?;
+            let (used, more, status) = codec.decode(input, &mut [0]);
+            self.at += used;
+            match status.map_err(|error| error.kind()) {
+                Ok(Status::Ended) => return Ok(()),
+                Ok(_) if more > 0 => return self.fail(io::ErrorKind::InvalidData),
+                Ok(_) if at_end => return self.fail(io::ErrorKind::UnexpectedEof),
+                Ok(_) => {}
+                Err(kind) => return self.fail(kind),
+            }
+        }
+    }
+
     /// Releases the memory of the bytes that were read.
     fn release(&mut self) {
         self.file.release(self.from + self.held..self.from + self.at);
@@ -238,6 +269,8 @@ pub(super) struct BlockStream {
     codec: BlockCodec,
     blocks: VecDeque<Block>,
     in_block: bool,
+    /// The index has to be read: it says how many blocks are before it, and all of them were read.
+    has_index: bool,
     /// Bytes of the file used, for progress.
     used: Arc<AtomicU64>,
 }
@@ -251,7 +284,8 @@ impl BlockStream {
         used: Arc<AtomicU64>,
     ) -> Self {
         let blocks = index.blocks[first..].iter().copied().collect();
-        BlockStream { codec: BlockCodec::new(file.clone(), from), blocks, in_block: false, used }
+        let codec = BlockCodec::new(file.clone(), from, true);
+        BlockStream { codec, blocks, in_block: false, has_index: first == 0, used }
     }
 }
 
@@ -259,7 +293,13 @@ impl Read for BlockStream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while !out.is_empty() {
             if !self.in_block {
-                let Some(block) = self.blocks.pop_front() else { break };
+                let Some(block) = self.blocks.pop_front() else {
+                    if self.has_index {
+                        self.codec.end()?;
+                        self.has_index = false;
+                    }
+                    break;
+                };
                 self.codec.begin(block);
                 self.in_block = true;
             }
