@@ -39,9 +39,9 @@ type Way = fn(Target) -> u64;
 
 fn measure(program: &str, times: u32, start: &dyn Fn() -> Target) {
     let ways: [(&str, Way, f64); 3] = [
-        ("without effects", plainly, 50.0),
+        ("without effects", plainly, 100.0),
         ("with effects", with_effects, 25.0),
-        ("recording STF", recording, 15.0),
+        ("recording STF", recording, 25.0),
     ];
     let name = |way: &str| format!("{program}, {way}");
     let measures = ways.iter().map(|(way, work, _)| {

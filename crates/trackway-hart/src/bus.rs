@@ -21,6 +21,12 @@ pub trait Bus {
         self.read(address, 2).map(|half| half as u16)
     }
 
+    /// Did an access change more than memory, so that somebody else has to act before the next instruction?
+    #[inline(always)]
+    fn is_changed(&self) -> bool {
+        false
+    }
+
     /// Could a store be done here? Asked before an atomic reads.
     fn writable(&mut self, address: u64, size: usize) -> bool {
         self.read(address, size).is_some()

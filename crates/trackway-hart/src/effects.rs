@@ -2,6 +2,7 @@
 
 use trackway_isa::riscv::Inst;
 
+use crate::state::State;
 use crate::trap::Taken;
 
 /// Kind of a memory access.
@@ -133,8 +134,9 @@ impl<T: Copy + std::fmt::Debug, const N: usize> std::fmt::Debug for List<T, N> {
 
 /// Receives the effects of a step as they happen. `()` ignores them all and costs nothing.
 pub trait Observe {
-    /// An instruction was fetched and is about to be executed.
-    fn instruction(&mut self, pc: u64, physical: u64, inst: &Inst);
+    /// An instruction was fetched and is about to be executed; `state` is the state before it, but for its pc. False ends
+    /// a stretch before it.
+    fn instruction(&mut self, pc: u64, physical: u64, inst: &Inst, state: &State) -> bool;
     /// An encoding without meaning was fetched; it is about to trap.
     fn illegal(&mut self, pc: u64, physical: u64, encoding: u32, length: u8);
     /// An integer register other than `x0` was written.
@@ -151,11 +153,19 @@ pub trait Observe {
     fn walk(&mut self, walk: &Walk);
     /// A trap was taken.
     fn trap(&mut self, taken: Taken);
+    /// An instruction of a stretch completed and leads to `next`; true ends the stretch.
+    #[inline(always)]
+    fn completed(&mut self, next: u64) -> bool {
+        let _ = next;
+        false
+    }
 }
 
 impl Observe for () {
     #[inline(always)]
-    fn instruction(&mut self, _: u64, _: u64, _: &Inst) {}
+    fn instruction(&mut self, _: u64, _: u64, _: &Inst, _: &State) -> bool {
+        true
+    }
     #[inline(always)]
     fn illegal(&mut self, _: u64, _: u64, _: u32, _: u8) {}
     #[inline(always)]
@@ -246,12 +256,13 @@ impl Effects {
 
 impl Observe for Effects {
     #[inline]
-    fn instruction(&mut self, pc: u64, physical: u64, inst: &Inst) {
+    fn instruction(&mut self, pc: u64, physical: u64, inst: &Inst, _: &State) -> bool {
         self.pc = Some(pc);
         self.physical_pc = physical;
         self.encoding = inst.word;
         self.length = inst.length;
         self.inst = Some(*inst);
+        true
     }
     fn illegal(&mut self, pc: u64, physical: u64, encoding: u32, length: u8) {
         self.pc = Some(pc);

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use trackway_core::{Batch, Source};
-use trackway_hart::linux::{Options, Process};
-use trackway_hart::machine::{Machine, MachineConfig};
+use trackway_hart::linux::{Options, Process, Status as Exit};
+use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{Config, Extensions, Program, RecordOptions, Recorder, Target};
 use trackway_isa::riscv::Extension;
+use trackway_testkit::random::Numbers;
 
 /// Compares the events of two recordings, batch by batch; returns the instructions.
 fn compare(name: &str, start: &dyn Fn() -> Target, limit: u64) -> u64 {
@@ -58,4 +59,62 @@ fn usual_instructions_of_linux_programs_too() {
         Target::Process(Box::new(Process::new(&program, options).unwrap()))
     };
     assert!(compare("qsortmix", &start, 500_000) > 100_000);
+}
+
+/// Stretches of instructions leave the state that as many single steps leave, wherever they are cut.
+#[test]
+fn stretches_are_steps() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/elf"));
+    let numbers = &mut Numbers(1);
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let program = Program::read(&std::fs::read(&path).unwrap()).unwrap();
+        let mut core = Config::new(program.isa);
+        if path.to_string_lossy().contains("aligned") {
+            core.extensions = Extensions::ALL.with(Extension::C, false);
+        }
+        let instructions_per_tick = numbers.below(200);
+        let config = MachineConfig { ram: 1 << 22, instructions_per_tick, ..MachineConfig::new(core) };
+        let mut fast = Machine::new(config, &program).unwrap();
+        let mut slow = fast.clone();
+        let mut count = 0;
+        while count < 200_000 && slow.status() == Status::Running {
+            let most = if numbers.one_in(2) { 3 } else { 2000 };
+            let limit = 1 + numbers.below(most);
+            let mut steps = 0;
+            while steps < limit && slow.status() == Status::Running {
+                slow.step_observed(&mut ());
+                steps += 1;
+            }
+            count += steps;
+            assert_eq!(fast.run(limit), steps, "{}: step {count}", path.display());
+            let same = fast.hart.state() == slow.hart.state() && fast.status() == slow.status();
+            assert!(same, "{}: step {count}", path.display());
+        }
+        assert!(fast.system.ram() == slow.system.ram(), "{}", path.display());
+        assert_eq!(fast.take_output(), slow.take_output(), "{}", path.display());
+    }
+}
+
+/// The same of Linux programs.
+#[test]
+fn stretches_of_linux_programs_are_steps() {
+    let Some(run) = trackway_testkit::qemu::Run::corpus("rv64gc", "qsortmix") else { return };
+    let program = Program::read(&run.elf).unwrap();
+    let start = || Process::new(&program, Options::new(["qsortmix".to_string()])).unwrap();
+    let (mut fast, mut slow, numbers) = (start(), start(), &mut Numbers(2));
+    let mut count = 0;
+    while count < 500_000 && slow.status() == Exit::Running {
+        let limit = 1 + numbers.below(2000);
+        let mut steps = 0;
+        while steps < limit && slow.status() == Exit::Running {
+            slow.step_observed(&mut ());
+            steps += 1;
+        }
+        count += steps;
+        assert_eq!(fast.run(limit), steps, "step {count}");
+        assert!(fast.hart.state() == slow.hart.state() && fast.status() == slow.status(), "step {count}");
+    }
+    assert_eq!(fast.take_output(), slow.take_output());
+    assert!(count > 100_000, "{count}");
 }

@@ -1,6 +1,6 @@
 //! Every integer and system instruction. Floating point is in `execute_float.rs`.
 
-use trackway_isa::riscv::{Extension, Inst, Op};
+use trackway_isa::riscv::{Class, Extension, Inst, Op};
 
 use super::{Hart, crypto};
 use crate::bus::Bus;
@@ -26,11 +26,13 @@ impl Hart {
         }
     }
 
-    /// Executes one instruction; returns the address of the next.
+    /// Executes one instruction at `pc`; returns the address of the next. In a stretch those that decide about more than
+    /// registers and memory fail, and nothing has happened then.
     #[inline(always)]
-    pub(super) fn execute<const RV64: bool, B: Bus, E: Observe>(
+    pub(super) fn execute<const RV64: bool, const STRETCH: bool, B: Bus, E: Observe>(
         &mut self,
         inst: &Inst,
+        pc: u64,
         bus: &mut B,
         fx: &mut E,
     ) -> Result<u64, Exception> {
@@ -41,7 +43,6 @@ impl Hart {
         let a = self.state.x[usize::from(inst.rs1 & 31)];
         let b = self.state.x[usize::from(inst.rs2 & 31)];
         let imm = i64::from(inst.imm) as u64;
-        let pc = self.state.pc;
         let next = clip(pc.wrapping_add(u64::from(inst.length)));
         let address = clip(a.wrapping_add(imm));
         let shift = b as u32 & (xlen - 1);
@@ -224,10 +225,7 @@ impl Hart {
             }
 
             Op::Fence | Op::WrsNto | Op::WrsSto => return Ok(next),
-            Op::FenceI => {
-                self.flush_decoded();
-                return Ok(next);
-            }
+            _ if STRETCH && ends_stretch(inst) => return Err(self.illegal(inst.word)),
             _ => return self.execute_uncommon::<RV64, B, E>(inst, next, bus, fx),
         };
         self.write_x::<RV64, E>(inst.rd, value, fx);
@@ -259,6 +257,7 @@ impl Hart {
             Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
                 self.access_csr::<RV64, E>(inst, fx)?;
             }
+            Op::FenceI => self.flush_decoded(),
             Op::Ecall => return Err(Exception::new(cause::ECALL_U + level as u8, 0)),
             Op::Ebreak => {
                 let value = if self.config.tval_breakpoint { self.state.pc } else { 0 };
@@ -366,6 +365,13 @@ impl Hart {
             _ => {}
         }
     }
+}
+
+/// Control registers, traps, fences and waiting are the driver's business, too; the others have more than one access or
+/// two results.
+fn ends_stretch(inst: &Inst) -> bool {
+    let class = inst.op.class();
+    matches!(class, Class::Csr | Class::System | Class::Fence | Class::ZeroBlock) || inst.is_compare_swap()
 }
 
 /// Product without carries.

@@ -157,6 +157,11 @@ impl Hart {
         self.translate(address, 1, Purpose::Store, bus, &mut ()).ok()
     }
 
+    /// Are addresses translated now, of instructions or of data?
+    pub(crate) fn translates(&self) -> bool {
+        self.levels().is_some() && (self.state.level != Level::M || self.data_level() != Level::M)
+    }
+
     /// Levels of the page tables; `None` where translation is off.
     fn levels(&self) -> Option<u32> {
         let satp = self.state.csr.satp;

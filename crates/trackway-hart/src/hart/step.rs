@@ -52,6 +52,65 @@ impl Hart {
         self.complete(pc, inst, bus, fx)
     }
 
+    /// Executes up to `limit` instructions that complete and change registers and memory only; returns how many.
+    ///
+    /// It ends before any other instruction, and after one that made a device or the observer ask for it: interrupts
+    /// cannot become due in between, so that the driver has to look at them once for all of these.
+    pub fn stretch<B: Bus, E: Observe>(&mut self, limit: u64, bus: &mut B, fx: &mut E) -> u64 {
+        if self.counting || self.state.pc & 1 != 0 {
+            return 0;
+        }
+        // Taken out, so that an instruction can be borrowed while the core changes.
+        let decoded = std::mem::take(&mut self.decoded);
+        let count = match (self.isa, decoded.first_chunk()) {
+            (_, None) => 0,
+            (Isa::Rv32, Some(slots)) => self.stretch_of::<false, B, E>(slots, limit, bus, fx),
+            (_, Some(slots)) => self.stretch_of::<true, B, E>(slots, limit, bus, fx),
+        };
+        self.decoded = decoded;
+        let csr = &mut self.state.csr;
+        let counted = |counter: u32| if csr.mcountinhibit & counter == 0 { count } else { 0 };
+        let (cycles, retired) = (counted(CY), counted(IR));
+        csr.mcycle = csr.mcycle.wrapping_add(cycles);
+        csr.minstret = csr.minstret.wrapping_add(retired);
+        count
+    }
+
+    #[inline(never)]
+    fn stretch_of<const RV64: bool, B: Bus, E: Observe>(
+        &mut self,
+        slots: &[Slot; SLOTS],
+        limit: u64,
+        bus: &mut B,
+        fx: &mut E,
+    ) -> u64 {
+        let (mut page, mut base) = self.fetch_page;
+        let (mut pc, mut count) = (self.state.pc, 0);
+        while count < limit {
+            if pc >> PAGE_BITS != page {
+                let found = self.tlb.find(pc, self.fetch_context, Purpose::Fetch);
+                let Some(physical) = found else { break };
+                (page, base) = (pc >> PAGE_BITS, physical & !PAGE_MASK);
+            }
+            let physical = base | pc & PAGE_MASK;
+            let slot = &slots[(physical >> 1) as usize & (SLOTS - 1)];
+            if slot.tag != physical {
+                break;
+            }
+            if !fx.instruction(pc, physical, &slot.inst, &self.state) {
+                break;
+            }
+            let Ok(next) = self.execute::<RV64, true, B, E>(&slot.inst, pc, bus, fx) else { break };
+            pc = next;
+            count += 1;
+            if fx.completed(next) | bus.is_changed() {
+                break;
+            }
+        }
+        (self.state.pc, self.fetch_page) = (pc, (page, base));
+        count
+    }
+
     /// Executes a fetched instruction and counts it.
     #[inline(always)]
     fn complete<B: Bus, E: Observe>(
@@ -61,10 +120,11 @@ impl Hart {
         bus: &mut B,
         fx: &mut E,
     ) -> Result<(), Exception> {
-        fx.instruction(self.state.pc, physical, &inst);
+        let pc = self.state.pc;
+        fx.instruction(pc, physical, &inst, &self.state);
         let result = match self.isa {
-            Isa::Rv32 => self.execute::<false, B, E>(&inst, bus, fx),
-            _ => self.execute::<true, B, E>(&inst, bus, fx),
+            Isa::Rv32 => self.execute::<false, false, B, E>(&inst, pc, bus, fx),
+            _ => self.execute::<true, false, B, E>(&inst, pc, bus, fx),
         };
         let csr = &mut self.state.csr;
         let counts = csr.mcountinhibit;

@@ -9,7 +9,7 @@ pub(super) const PAGE_MASK: u64 = (1 << PAGE_BITS) - 1;
 /// Remembered translations, one table per purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
-    entries: Vec<Entry>,
+    entries: [Box<[Entry; WAYS]>; 3],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,28 +25,23 @@ const UNUSED: Entry = Entry { tag: u64::MAX, base: 0 };
 
 impl Tlb {
     pub(super) fn new() -> Self {
-        Self { entries: vec![UNUSED; 3 * WAYS] }
+        Self { entries: std::array::from_fn(|_| Box::new([UNUSED; WAYS])) }
     }
 
     pub(super) fn flush(&mut self) {
-        self.entries.fill(UNUSED);
-    }
-
-    #[inline(always)]
-    fn slot(page: u64, purpose: Purpose) -> usize {
-        purpose as usize * WAYS + (page as usize & (WAYS - 1))
+        self.entries.iter_mut().for_each(|ways| ways.fill(UNUSED));
     }
 
     #[inline(always)]
     pub(super) fn find(&self, address: u64, context: u64, purpose: Purpose) -> Option<u64> {
         let page = address >> PAGE_BITS;
-        let entry = self.entries.get(Self::slot(page, purpose))?;
+        let entry = &self.entries[purpose as usize][page as usize & (WAYS - 1)];
         (entry.tag == (page << 4 | context)).then_some(entry.base | address & PAGE_MASK)
     }
 
     pub(super) fn insert(&mut self, address: u64, context: u64, purpose: Purpose, physical: u64) {
         let page = address >> PAGE_BITS;
         let base = physical & !PAGE_MASK;
-        self.entries[Self::slot(page, purpose)] = Entry { tag: page << 4 | context, base };
+        self.entries[purpose as usize][page as usize & (WAYS - 1)] = Entry { tag: page << 4 | context, base };
     }
 }

@@ -203,13 +203,23 @@ impl Process {
 
     /// Runs at most `limit` instructions; returns how many were attempted.
     pub fn run(&mut self, limit: u64) -> u64 {
-        for n in 0..limit {
-            if self.status != Status::Running {
-                return n;
+        let mut count = 0;
+        while count < limit && self.status == Status::Running {
+            match self.stretch(limit - count, &mut ()) {
+                0 => {
+                    self.step_observed(&mut ());
+                    count += 1;
+                }
+                steps => count += steps,
             }
-            self.step_observed(&mut ());
         }
-        limit
+        count
+    }
+
+    /// Makes up to `limit` steps of usual instructions at once; returns how many.
+    #[inline]
+    pub(crate) fn stretch<E: Observe>(&mut self, limit: u64, fx: &mut E) -> u64 {
+        self.hart.stretch(limit, &mut self.memory, fx)
     }
 
     /// The kernel handles an exception.

@@ -149,13 +149,36 @@ impl Machine {
 
     /// Runs at most `limit` steps; returns how many were made.
     pub fn run(&mut self, limit: u64) -> u64 {
-        for n in 0..limit {
-            if self.system.status != Status::Running {
-                return n;
+        let mut count = 0;
+        while count < limit && self.system.status == Status::Running {
+            match self.stretch(limit - count, &mut ()) {
+                0 => {
+                    self.step_observed(&mut ());
+                    count += 1;
+                }
+                steps => count += steps,
             }
-            self.step_observed(&mut ());
         }
-        limit
+        count
+    }
+
+    /// Makes up to `limit` steps of usual instructions at once; returns how many.
+    #[inline]
+    pub(crate) fn stretch<E: Observe>(&mut self, limit: u64, fx: &mut E) -> u64 {
+        // Time stands still in between: the next step lets it pass.
+        let limit = if self.per_tick == 0 { limit } else { limit.min(self.until_tick - 1) };
+        let waits = self.per_tick != 0 && self.hart.state.waiting;
+        if waits || self.hart.pending_interrupt().is_some() {
+            return 0;
+        }
+        let count = self.hart.stretch(limit, &mut self.system, fx);
+        if self.per_tick != 0 {
+            self.until_tick -= count;
+        }
+        if self.system.changed {
+            self.update();
+        }
+        count
     }
 
     #[cold]

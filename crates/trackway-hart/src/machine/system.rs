@@ -37,7 +37,7 @@ pub struct System {
     pub(super) tohost: u64,
     pub(super) fromhost: u64,
     pub(super) status: Status,
-    /// A device changed: interrupt lines must be looked at.
+    /// A device changed, or the program ended: interrupt lines and status must be looked at.
     pub(super) changed: bool,
 }
 
@@ -115,6 +115,7 @@ impl System {
     #[cold]
     #[inline(never)]
     fn command(&mut self) {
+        self.changed = true;
         let Some(command) = self.ram.read(self.tohost, 8) else { return };
         if command == 0 {
             return;
@@ -182,6 +183,11 @@ impl Bus for System {
             self.command();
         }
         true
+    }
+
+    #[inline(always)]
+    fn is_changed(&self) -> bool {
+        self.changed
     }
 
     fn fetch(&mut self, address: u64) -> Option<u16> {

@@ -5,7 +5,7 @@
 //! within a few of its rounds, and programs that make progress cost next to nothing.
 
 use crate::csr;
-use crate::effects::{AccessKind, Effects};
+use crate::effects::{Access, AccessKind, Effects};
 use crate::machine::RAM_BASE;
 use crate::state::State;
 use crate::target::Target;
@@ -54,12 +54,40 @@ impl Guard {
 
     fn look(&mut self, effects: &Effects, target: &Target, is_outside: bool) -> bool {
         if is_outside || !self.is_closed(effects, target) {
-            if self.quiet > 0 {
-                *self = Guard::default();
-            }
+            self.reset();
             return false;
         }
         self.quiet += 1;
+        self.compare(target)
+    }
+
+    /// Takes in an instruction of a stretch that leads to `next`; true if its state has to be looked at
+    /// ([`is_due`](Guard::is_due)).
+    #[inline(always)]
+    pub(super) fn passes(&mut self, next: u64, is_closed: bool) -> bool {
+        if !is_closed | (self.stores.len() > STORES) {
+            self.reset();
+            return false;
+        }
+        self.quiet += 1;
+        (self.quiet >= self.due) | (next == self.pc)
+    }
+
+    /// Something came from outside: begins again, in the same memory.
+    #[cold]
+    fn reset(&mut self) {
+        let mut stores = std::mem::take(&mut self.stores);
+        stores.clear();
+        *self = Guard { stores, ..Guard::default() };
+    }
+
+    /// After a stretch: true if the program repeats itself.
+    pub(super) fn is_due(&mut self, target: &Target) -> bool {
+        (self.quiet >= self.due || target.hart().state().pc == self.pc) && self.compare(target)
+    }
+
+    /// Compares the state with the one that was kept, or keeps it.
+    fn compare(&mut self, target: &Target) -> bool {
         let state = target.hart().state();
         let is_again = |kept: &State| kept.pc == state.pc && kept.x == state.x && *kept == still(state);
         if self.kept.as_deref().is_some_and(is_again) {
@@ -93,22 +121,28 @@ impl Guard {
             if is_device(access.physical) {
                 return false;
             }
-            let value = match access.kind {
-                AccessKind::Load => continue,
-                AccessKind::Store => access.data,
-                AccessKind::Amo => access.stored,
-            };
-            if self.kept.is_some() {
-                let place = (access.physical, access.size);
-                match self.stores.iter_mut().find(|(stored, _)| *stored == place) {
-                    Some((_, stored)) => *stored = value,
-                    None => self.stores.push((place, value)),
-                }
-            }
+            self.access(&access);
         }
         let counts =
             |number: u16| matches!(number, csr::MIP | csr::SIP | csr::MCYCLE..=0xb9f | csr::CYCLE..=0xc9f);
         self.stores.len() <= STORES && !effects.csr_read.is_some_and(|(number, _)| counts(number))
+    }
+
+    /// Takes in an access to memory.
+    #[inline(always)]
+    pub(super) fn access(&mut self, access: &Access) {
+        if access.kind != AccessKind::Load && self.kept.is_some() {
+            self.store(access);
+        }
+    }
+
+    fn store(&mut self, access: &Access) {
+        let value = if access.kind == AccessKind::Amo { access.stored } else { access.data };
+        let place = (access.physical, access.size);
+        match self.stores.iter_mut().find(|(stored, _)| *stored == place) {
+            Some((_, stored)) => *stored = value,
+            None => self.stores.push((place, value)),
+        }
     }
 }
 

@@ -225,15 +225,12 @@ impl Recorder {
     }
 
     /// One instruction, or one interrupt.
-    #[inline]
     fn step(&mut self, batch: &mut Batch) {
         match &mut self.target {
             Target::Process(process) => {
                 let pc = process.hart.state().pc;
                 let kernel = process.step(&mut self.effects);
-                if kernel.is_some() || !self.usual(batch) {
-                    self.instruction(batch, pc, kernel.is_some());
-                }
+                self.instruction(batch, pc, kernel.is_some());
                 let is_outside = kernel.is_some();
                 if let Some(kernel) = kernel {
                     self.kernel(batch, pc, kernel);
@@ -245,7 +242,6 @@ impl Recorder {
                 let taken = machine.step(&mut self.effects);
                 match taken {
                     Some(taken) if taken.interrupt => self.trap(batch, taken, true),
-                    None if self.usual(batch) => {}
                     taken => {
                         self.instruction(batch, pc, taken.is_some());
                         if let Some(taken) = taken {
@@ -283,7 +279,9 @@ impl Source for Recorder {
                 self.ended = true;
                 break;
             }
-            self.step(batch);
+            if self.usual(batch) == 0 {
+                self.step(batch);
+            }
         }
         Ok(!batch.events.is_empty())
     }
