@@ -248,6 +248,18 @@ impl Widths {
         if self.xlen == 4 { Isa::Rv32 } else { Isa::Rv64 }
     }
 
+    /// Are they those of most traces? Hot loops have a copy in which these are constants.
+    #[inline(always)]
+    pub(crate) fn is_64(&self) -> bool {
+        (self.xlen == 8) & (self.mlen == 8) & (self.eaddr == 8)
+    }
+
+    /// The same widths, if [`is_64`](Widths::is_64).
+    #[inline(always)]
+    pub(crate) fn as_64(&self) -> Widths {
+        Widths { xlen: 8, mlen: 8, eaddr: 8, ..*self }
+    }
+
     /// Width of the register at `address`; `None` if no register has it (`docs/spec-readings/tandem.md`).
     #[inline(always)]
     pub fn register(&self, address: u16) -> Option<u8> {

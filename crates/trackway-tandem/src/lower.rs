@@ -37,8 +37,6 @@ pub struct Lower<W: Write> {
     expected: Option<u64>,
     /// Privilege as a reader knows it.
     privilege: Option<u8>,
-    /// Items of a usual step.
-    records: Vec<Record>,
 }
 
 impl<W: Write> std::fmt::Debug for Lower<W> {
@@ -87,11 +85,19 @@ impl<W: Write> Lower<W> {
             following: Vec::new(),
             expected: config.config.reset_pc,
             privilege: None,
-            records: Vec::new(),
         })
     }
 
+    /// `next` is the pc of the step just after this one, if one follows.
     fn step(&mut self, event: &Event, step: &Step, next: Option<u64>, batch: &Batch) -> Result<()> {
+        // Most steps follow one that is written, from where it leads to.
+        if let Some(next) = next
+            && self.waiting.is_none()
+            && self.expected == step.pc
+            && self.put_usual(step, next, batch)?
+        {
+            return Ok(());
+        }
         let of_trap = self.state_of_trap(step, batch);
         self.complete(step.pc)?;
         self.state_of(step, batch, of_trap)?;
@@ -286,13 +292,12 @@ impl<W: Write> Lower<W> {
         following.into_iter().try_for_each(|(group, facts)| self.put_group(&group, facts))
     }
 
-    /// `next` is the pc of the step just after the event, if one follows.
-    fn event(&mut self, event: &Event, next: Option<u64>, batch: &Batch) -> Result<()> {
+    fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
         if !has_group(batch, &event.kind) {
             self.tally.read(batch, &event.kind);
         }
         match &event.kind {
-            EventKind::Step(step) => self.step(event, step, next, batch),
+            EventKind::Step(step) => self.step(event, step, None, batch),
             EventKind::Trap(n) => {
                 let facts = self.tally.read(batch, &event.kind);
                 self.trap(event, &batch.traps[*n as usize], facts)
@@ -352,7 +357,10 @@ impl<W: Write> Sink for Lower<W> {
                 Some(Event { kind: EventKind::Step(step), .. }) => step.pc,
                 _ => None,
             };
-            self.event(event, next, batch)?;
+            match &event.kind {
+                EventKind::Step(step) => self.step(event, step, next, batch)?,
+                _ => self.event(event, batch)?,
+            }
         }
         Ok(())
     }

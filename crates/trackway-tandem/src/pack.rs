@@ -6,11 +6,29 @@ use trackway_core::Result;
 
 use crate::config::{Config, Style};
 use crate::group::{Frame, Group};
+use crate::mem_op::MemOp;
 use crate::record::Record;
 use crate::register;
 use crate::registers::Registers;
 use crate::view::{Kind, NextPc, View};
 use crate::write::Writer;
+
+/// The items of one instruction that completed, in the order in which they are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sound {
+    /// The address that it leads to.
+    pub(crate) pc: u64,
+    pub(crate) encoding: u32,
+    pub(crate) length: u8,
+    /// Address and value of the x or f register written.
+    pub(crate) register: Option<(u16, u64)>,
+    /// Size (0 to 3) and value of a store.
+    pub(crate) store: Option<(u8, u64)>,
+    pub(crate) physical: Option<u64>,
+    pub(crate) effective: Option<u64>,
+    /// Size and value of a load that its register does not show.
+    pub(crate) load: Option<(u8, u64)>,
+}
 
 /// Writes groups in a style. Increments of unknown values are kept.
 pub struct Packer<W: Write> {
@@ -98,28 +116,54 @@ impl<W: Write> Packer<W> {
         self.writer.write_group(&self.group)
     }
 
-    /// Appends a group of one instruction of `length` bytes that leads to `pc`. It breaks no rule, and its items are full
-    /// values, of one register at most.
-    pub(crate) fn put_sound(&mut self, records: &[Record], length: u8, pc: u64) -> Result<()> {
-        let after = self.pc.map(|pc| pc.wrapping_add(length.into()));
+    /// Appends the group of one instruction, which breaks no rule.
+    #[inline]
+    pub(crate) fn put_sound(&mut self, sound: &Sound) -> Result<()> {
+        let Sound { pc, encoding, length, register, store, physical, effective, load } = *sound;
         let compact = self.style == Style::Compact;
-        if compact {
-            self.group.records.clear();
-            for record in records {
-                let record = self.shrink(record, after);
-                self.group.records.push(record);
-            }
-            self.writer.write_sound(&self.group.records, false)?;
+        self.writer.write_known(&Record::BeginGroup)?;
+        if compact && self.pc.map(|pc| pc.wrapping_add(length.into())) == Some(pc) {
+            self.writer.write(&Record::IncrementPc)?;
         } else {
-            self.writer.write_sound(records, true)?;
+            self.writer.write_known(&Record::Pc(pc))?;
         }
-        for record in records {
-            if let Record::FullRegister { address, data } = *record {
-                self.registers.set(address, Some(data));
+        match length {
+            2 => self.writer.write_known(&Record::Instruction16(encoding as u16))?,
+            _ => self.writer.write_known(&Record::Instruction32(encoding))?,
+        }
+        if let Some((address, data)) = register {
+            let record = Record::FullRegister { address, data };
+            if compact {
+                self.writer.write(&self.shrink(&record, None))?;
+            } else {
+                self.writer.write_known(&record)?;
             }
+            self.registers.set_file(address, data);
+        }
+        if let Some((size, data)) = store {
+            self.writer.write_known(&Record::StoreData { size, data })?;
+        }
+        if let Some(physical) = physical {
+            self.writer.write_known(&Record::PhysicalAddress(physical))?;
+        }
+        if let Some(address) = effective {
+            self.writer.write_known(&Record::EffectiveAddress(address))?;
+            if let Some((size, data)) = load {
+                let address = physical.unwrap_or(address);
+                self.writer.write_known(&Record::MemoryRequest {
+                    address,
+                    op: MemOp::LOAD,
+                    size,
+                    data: 0,
+                })?;
+                self.writer.write_known(&Record::MemoryResponse { size, result: 0, data: Some(data) })?;
+            }
+        }
+        if !compact {
+            self.writer.write_known(&Record::EndGroup)?;
         }
         (self.pc, self.open) = (Some(pc), compact);
-        Ok(())
+        self.writer.settle()
     }
 
     fn expand(&self, record: &Record, after: Option<u64>) -> Record {

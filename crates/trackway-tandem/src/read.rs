@@ -17,6 +17,9 @@ const LARGEST_RUN: usize = 1 << 12;
 /// Groups that must decode before a place counts as the start of a group.
 const TRIAL: usize = 4;
 
+/// Bytes that are passed before the input hears of it.
+const MANY: usize = 1 << 16;
+
 /// Bytes that are searched at a time for that place.
 const LOOK_AHEAD: usize = 1 << 16;
 
@@ -38,6 +41,8 @@ const LOOK_AHEAD: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Reader {
     feed: Feed,
+    /// Bytes of `feed` that were passed: it hears of them once they are many.
+    passed: usize,
     widths: Widths,
     /// The item just read, for `read`.
     before: Option<Record>,
@@ -61,12 +66,12 @@ impl Reader {
     }
 
     pub(crate) fn with_widths(input: Input, widths: Widths) -> Self {
-        Reader { feed: Feed::new(input), widths, before: None, inside: false, implied: false }
+        Reader { feed: Feed::new(input), passed: 0, widths, before: None, inside: false, implied: false }
     }
 
     /// Bytes of the input, if it is in memory.
     pub(crate) fn size(&self) -> Option<u64> {
-        self.feed.is_whole().then(|| self.feed.offset() + self.feed.bytes().len() as u64)
+        self.feed.is_whole().then(|| self.offset() + self.ahead().len() as u64)
     }
 
     /// Field widths.
@@ -75,20 +80,34 @@ impl Reader {
     }
 
     /// Byte offset of the next item.
+    #[inline]
     pub fn offset(&self) -> u64 {
-        self.feed.offset()
+        self.feed.offset() + self.passed as u64
     }
 
     /// The bytes that were read and are not passed yet, for those who read whole groups of them by themselves.
     #[inline]
     pub(crate) fn ahead(&self) -> &[u8] {
-        self.feed.bytes()
+        self.feed.bytes().get(self.passed..).unwrap_or_default()
     }
 
     /// Passes the bytes of whole groups, each with its end.
     #[inline]
     pub(crate) fn pass(&mut self, len: usize) {
-        self.feed.consume(len);
+        self.passed += len;
+        if self.passed >= MANY {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        self.feed.consume(std::mem::take(&mut self.passed));
+    }
+
+    /// Reads more of the input; false if there is no more.
+    fn more(&mut self) -> Result<bool> {
+        self.settle();
+        self.feed.some()
     }
 
     /// The place between two groups, if the input is in memory.
@@ -100,8 +119,8 @@ impl Reader {
     pub(crate) fn enter(&mut self, place: Place) -> bool {
         let ahead = place.offset.checked_sub(self.offset()).and_then(|ahead| usize::try_from(ahead).ok());
         match ahead {
-            Some(ahead) if self.feed.is_whole() && ahead <= self.feed.bytes().len() => {
-                self.feed.consume(ahead);
+            Some(ahead) if self.feed.is_whole() && ahead <= self.ahead().len() => {
+                self.pass(ahead);
                 self.implied = place.implied;
                 true
             }
@@ -112,15 +131,15 @@ impl Reader {
     /// The next item with its offset; `None` at the end.
     pub fn read(&mut self) -> Result<Option<(u64, Record)>> {
         loop {
-            let buffered = self.feed.bytes();
+            let buffered = self.ahead();
             let mut bytes = Bytes::new(buffered);
             if !buffered.is_empty() {
                 match Record::read(&mut bytes, &self.widths, self.before.as_ref()) {
                     Err(error) if error.is_truncated() => {}
-                    Err(error) => return Err(Error { offset: self.feed.offset() + error.offset, ..error }),
+                    Err(error) => return Err(Error { offset: self.offset() + error.offset, ..error }),
                     Ok(record) => {
-                        let (offset, len) = (self.feed.offset(), bytes.position());
-                        self.feed.consume(len);
+                        let (offset, len) = (self.offset(), bytes.position());
+                        self.pass(len);
                         self.before = Some(record);
                         self.implied |= self.inside && record == Record::BeginGroup;
                         self.inside = match record {
@@ -132,17 +151,17 @@ impl Reader {
                     }
                 }
             }
-            if self.feed.some()? {
+            if self.more()? {
                 continue;
             }
-            if !self.feed.bytes().is_empty() {
-                let mut bytes = Bytes::new(self.feed.bytes());
+            if !self.ahead().is_empty() {
+                let mut bytes = Bytes::new(self.ahead());
                 let cut = Record::read(&mut bytes, &self.widths, self.before.as_ref());
-                let offset = self.feed.offset();
+                let offset = self.offset();
                 return cut.map(|_| None).map_err(|error| Error { offset, ..error });
             }
             if std::mem::take(&mut self.inside) {
-                return Err(ErrorKind::Truncated.at(self.feed.offset(), "group", "end group", "Tandem 3"));
+                return Err(ErrorKind::Truncated.at(self.offset(), "group", "end group", "Tandem 3"));
             }
             return Ok(None);
         }
@@ -153,31 +172,32 @@ impl Reader {
     #[inline]
     pub fn read_group(&mut self, group: &mut Group) -> Result<bool> {
         loop {
-            match scan(self.feed.bytes(), &self.widths, group) {
+            let ahead = self.feed.bytes().get(self.passed..).unwrap_or_default();
+            match scan(ahead, &self.widths, group) {
                 Ok(0) => {
-                    if !self.feed.some()? {
+                    if !self.more()? {
                         return Ok(false);
                     }
                 }
                 Ok(len) => {
                     // The response to a request may still follow.
                     if group.frame == Frame::Outside
-                        && len == self.feed.bytes().len()
+                        && len == ahead.len()
                         && matches!(group.records.last(), Some(Record::MemoryRequest { .. }))
-                        && self.feed.some()?
+                        && self.more()?
                     {
                         continue;
                     }
-                    group.offset = self.feed.offset();
+                    group.offset = self.offset();
                     self.implied |= group.frame == Frame::Implied;
-                    self.feed.consume(len);
+                    self.pass(len);
                     return Ok(true);
                 }
                 Err(error) => {
-                    if error.is_truncated() && self.feed.some()? {
+                    if error.is_truncated() && self.more()? {
                         continue;
                     }
-                    return Err(Error { offset: self.feed.offset() + error.offset, ..error });
+                    return Err(Error { offset: self.offset() + error.offset, ..error });
                 }
             }
         }
@@ -187,6 +207,7 @@ impl Reader {
     /// `None` (with all of the input skipped) if there is no such place.
     pub fn resync(&mut self) -> Result<Option<u64>> {
         (self.before, self.inside) = (None, false);
+        self.settle();
         let start = self.feed.offset();
         loop {
             while self.feed.bytes().len() < LOOK_AHEAD && self.feed.some()? {}
@@ -208,16 +229,21 @@ impl Reader {
 /// Reads the group, or the items outside groups, at the start of `data`; returns its length.
 #[inline(always)]
 pub(crate) fn scan(data: &[u8], widths: &Widths, group: &mut Group) -> Result<usize> {
-    let records = &mut group.records;
-    records.clear();
+    group.records.clear();
     match data.first() {
         None => return Ok(0),
         Some(&number::BEGIN_GROUP) => {}
         Some(_) => return scan_outside(data, widths, group),
     }
-    let mut at = 1;
+    if widths.is_64() { scan_group(data, &widths.as_64(), group) } else { scan_group(data, widths, group) }
+}
+
+/// Reads the group at the start of `data`.
+#[inline(always)]
+fn scan_group(data: &[u8], widths: &Widths, group: &mut Group) -> Result<usize> {
+    let records = &mut group.records;
+    let mut at = scan_front(data, widths, records);
     loop {
-        at = scan_common(data, at, widths, records);
         match data.get(at) {
             Some(&number::BEGIN_GROUP) => {
                 group.frame = Frame::Implied;
@@ -229,6 +255,11 @@ pub(crate) fn scan(data: &[u8], widths: &Widths, group: &mut Group) -> Result<us
             }
             Some(_) => {}
             None => return Err(ErrorKind::Truncated.at(at as u64, "group", "end group", "Tandem 3")),
+        }
+        let next = scan_common(data, at, widths, records);
+        if next != at {
+            at = next;
+            continue;
         }
         let mut bytes = Bytes::new(&data[at..]);
         match Record::read(&mut bytes, widths, records.last()) {
@@ -243,6 +274,32 @@ pub(crate) fn scan(data: &[u8], widths: &Widths, group: &mut Group) -> Result<us
     }
 }
 
+/// Reads the items that most groups begin with, the pc and an instruction; returns the place after those it read.
+#[inline(always)]
+fn scan_front(data: &[u8], widths: &Widths, records: &mut Vec<Record>) -> usize {
+    if let Some(front) = data.first_chunk::<16>()
+        && let [_, ADDITIONAL_STATE, number::PC, pc @ .., opcode, a, b, c, d] = *front
+        && widths.xlen == 8
+    {
+        let pc = Record::Pc(u64::from_le_bytes(pc));
+        match opcode {
+            number::INSTRUCTION32 => {
+                let encoding = u32::from_le_bytes([a, b, c, d]);
+                records.push(pc);
+                records.push(Record::Instruction32(encoding));
+                return 16;
+            }
+            number::INSTRUCTION16 => {
+                records.push(pc);
+                records.push(Record::Instruction16(u16::from_le_bytes([a, b])));
+                return 14;
+            }
+            _ => {}
+        }
+    }
+    1
+}
+
 /// Bytes of the longest common item: a memory request with data.
 const COMMON: usize = 18;
 
@@ -254,7 +311,8 @@ const COMMON: usize = 18;
 fn scan_common(data: &[u8], mut at: usize, widths: &Widths, records: &mut Vec<Record>) -> usize {
     let low = |value: u64, width: u8| value & (u64::MAX >> (64 - 8 * u32::from(width)));
     while let Some(window) = data.get(at..).and_then(|rest| rest.first_chunk::<COMMON>())
-        && records.len() < LARGEST_GROUP
+        // Each item has a byte at least.
+        && at < LARGEST_GROUP
     {
         let word = |at: usize| window.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
         let [opcode, a, b, c, d, ..] = *window;

@@ -94,6 +94,18 @@ impl Registers {
         }
     }
 
+    /// Sets an x or f register.
+    #[inline(always)]
+    pub(crate) fn set_file(&mut self, address: u16, value: u64) {
+        debug_assert!((register::GPR..register::END).contains(&address));
+        let at = usize::from(address);
+        if address != register::GPR
+            && let (Some(held), Some(known)) = (self.values.get_mut(at), self.known.get_mut(at))
+        {
+            (*held, *known) = (value, true);
+        }
+    }
+
     /// The register that an item writes, and its new value if known. `None` for other items.
     #[inline]
     pub fn resolve(&self, record: &Record) -> Option<(u16, Option<u64>)> {

@@ -12,7 +12,8 @@ use super::Decoder;
 use super::access::set;
 use super::group::Lifter;
 use crate::config::Widths;
-use crate::record::{ADDITIONAL_STATE, number};
+use crate::mem_op::MemOp;
+use crate::record::{ADDITIONAL_STATE, OPCODES, number};
 use crate::register;
 
 /// Items of a group, each at most once.
@@ -23,9 +24,22 @@ const WIDE: u8 = 8;
 const REGISTER: u8 = 0x10;
 const EFFECTIVE: u8 = 0x20;
 const STORE: u8 = 0x40;
+/// The request of a load and its response.
+const ANSWER: u8 = 0x80;
 
-/// Longer than any of these items.
-const WINDOW: usize = 11;
+/// As long as the longest of these items, and as the front of most groups.
+const WINDOW: usize = 20;
+
+/// The bits of `present` as bytes of a word, so that many groups are counted by one addition each.
+const SPREAD: [u64; 256] = {
+    let mut spread = [0; 256];
+    let mut n = 0;
+    while n < 8 * 256 {
+        spread[n / 8] |= ((n / 8 >> (n % 8) & 1) as u64) << (8 * (n % 8));
+        n += 1;
+    }
+    spread
+};
 
 /// The items of a usual group.
 #[derive(Clone, Copy, Default)]
@@ -40,6 +54,9 @@ struct Items {
     register: u64,
     effective: u64,
     store: u64,
+    /// Address of the request, and the value that its response has.
+    request: u64,
+    answer: u64,
     /// Bytes, begin and end included.
     len: usize,
 }
@@ -49,18 +66,33 @@ impl Items {
     #[inline(always)]
     fn read(data: &[u8], widths: &Widths) -> Option<Items> {
         let low = |value: u64, width: u8| value & (u64::MAX >> (64 - 8 * u32::from(width)));
-        if data.first() != Some(&number::BEGIN_GROUP) {
-            return None;
-        }
         let mut items = Items { len: 1, ..Items::default() };
+        match *data.first_chunk::<WINDOW>()? {
+            [number::BEGIN_GROUP, ADDITIONAL_STATE, number::PC, pc @ .., opcode, a, b, c, d, _, _, _, _]
+                if widths.xlen == 8 =>
+            {
+                items.pc = u64::from_le_bytes(pc);
+                items.encoding = u32::from_le_bytes([a, b, c, d]);
+                match opcode {
+                    number::INSTRUCTION32 => (items.present, items.len) = (PC | WIDE, 16),
+                    number::INSTRUCTION16 => {
+                        items.encoding &= 0xffff;
+                        (items.present, items.len) = (PC | NARROW, 14);
+                    }
+                    _ => return None,
+                }
+            }
+            [number::BEGIN_GROUP, ..] => {}
+            _ => return None,
+        }
         loop {
-            let rest = &data[items.len..];
+            let rest = data.get(items.len..)?;
             let Some(window) = rest.first_chunk::<WINDOW>() else {
                 // The end of the last group of the input.
                 return (rest.first() == Some(&number::END_GROUP))
                     .then_some(Items { len: items.len + 1, ..items });
             };
-            let [opcode, a, b, c, d, e, f, g, h, i, j] = *window;
+            let [opcode, a, b, c, d, e, f, g, h, i, j, ..] = *window;
             let item = match opcode {
                 number::END_GROUP => return Some(Items { len: items.len + 1, ..items }),
                 ADDITIONAL_STATE => {
@@ -110,6 +142,22 @@ impl Items {
                     items.len += 1;
                     INCREMENT
                 }
+                // A load, its size, and a response that may have another.
+                number::MEMORY_REQUEST if widths.mlen == 8 => {
+                    let [.., codes, response, answer_codes, k, l, m, n, o, p, q, r] = *window;
+                    let size = answer_codes & 0xf;
+                    if codes & 0xf != MemOp::LOAD.0
+                        || codes >> 4 > 3
+                        || response != number::MEMORY_RESPONSE
+                        || size > 3
+                    {
+                        return None;
+                    }
+                    items.request = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+                    items.answer = low(u64::from_le_bytes([k, l, m, n, o, p, q, r]), 1 << size);
+                    items.len += 12 + (1 << size);
+                    ANSWER
+                }
                 _ => return None,
             };
             if items.present & item != 0 {
@@ -125,26 +173,37 @@ impl Items {
     }
 }
 
+/// Adds sums of the bytes of [`SPREAD`] to the counts.
+fn count(sums: u64, counts: &mut [u64; OPCODES]) {
+    let opcodes = [
+        ADDITIONAL_STATE,
+        number::INCREMENT_PC,
+        number::INSTRUCTION16,
+        number::INSTRUCTION32,
+        number::FULL_REGISTER,
+        ADDITIONAL_STATE,
+        ADDITIONAL_STATE,
+        number::MEMORY_REQUEST,
+    ];
+    for (opcode, sum) in opcodes.into_iter().zip(sums.to_le_bytes()) {
+        counts[usize::from(opcode)] += u64::from(sum);
+        if opcode == number::MEMORY_REQUEST {
+            counts[usize::from(number::MEMORY_RESPONSE)] += u64::from(sum);
+        }
+    }
+}
+
 impl Decoder {
     /// Lifts usual groups until another one comes, or the batch is full; returns how many.
     pub(super) fn usual_groups(&mut self, batch: &mut Batch) -> u64 {
         let Decoder { reader, lifter, counts, .. } = self;
         let (offset, data) = (reader.offset(), reader.ahead());
-        let (mut at, mut groups) = (0, 0);
-        while !batch.is_full() {
-            let Some(items) = Items::read(&data[at..], reader.widths()) else { break };
-            if !lifter.usual(&items, offset + at as u64, batch) {
-                break;
-            }
-            at += items.len;
-            groups += 1;
-            let has = |item: u8| u64::from(items.has(item));
-            counts[usize::from(ADDITIONAL_STATE)] += has(PC) + has(EFFECTIVE) + has(STORE);
-            counts[usize::from(number::INCREMENT_PC)] += has(INCREMENT);
-            counts[usize::from(number::FULL_REGISTER)] += has(REGISTER);
-            counts[usize::from(number::INSTRUCTION16)] += has(NARROW);
-            counts[usize::from(number::INSTRUCTION32)] += has(WIDE);
-        }
+        let widths = reader.widths();
+        let (at, groups) = if widths.is_64() {
+            lifter.usual_groups(data, offset, &widths.as_64(), counts, batch)
+        } else {
+            lifter.usual_groups(data, offset, widths, counts, batch)
+        };
         counts[usize::from(number::BEGIN_GROUP)] += groups;
         counts[usize::from(number::END_GROUP)] += groups;
         reader.pass(at);
@@ -153,6 +212,35 @@ impl Decoder {
 }
 
 impl Lifter {
+    /// Lifts the usual groups at the start of `data`; returns their length and number.
+    #[inline(always)]
+    fn usual_groups(
+        &mut self,
+        data: &[u8],
+        offset: u64,
+        widths: &Widths,
+        counts: &mut [u64; OPCODES],
+        batch: &mut Batch,
+    ) -> (usize, u64) {
+        let (mut at, mut groups) = (0, 0);
+        // Groups with each item, a byte for each.
+        let mut sums = 0;
+        while !batch.is_full() {
+            let Some(items) = data.get(at..).and_then(|rest| Items::read(rest, widths)) else { break };
+            if !self.usual(&items, offset + at as u64, batch) {
+                break;
+            }
+            at += items.len;
+            groups += 1;
+            sums += SPREAD[usize::from(items.present)];
+            if groups % 128 == 0 {
+                count(std::mem::take(&mut sums), counts);
+            }
+        }
+        count(sums, counts);
+        (at, groups)
+    }
+
     /// Lifts a usual group; false if it is not usual after all, and nothing has happened then.
     #[inline(always)]
     fn usual(&mut self, items: &Items, offset: u64, batch: &mut Batch) -> bool {
@@ -176,7 +264,7 @@ impl Lifter {
             control if control.is_transfer() => Some(true),
             _ => return false,
         };
-        let access = match items.present & (EFFECTIVE | STORE) {
+        let access = match items.present & (EFFECTIVE | STORE | ANSWER) {
             0 => None,
             present => match self.usual_access(items, present) {
                 None => return false,
@@ -190,7 +278,7 @@ impl Lifter {
         }
         if items.has(REGISTER) {
             batch.regs.push(set(register::reg(items.address), RegRole::Destination, items.register));
-            self.registers.set(items.address, Some(items.register));
+            self.registers.set_file(items.address, items.register);
             accesses.regs_len = 1;
         }
         let extra = match taken {
@@ -210,10 +298,16 @@ impl Lifter {
     fn usual_access(&mut self, items: &Items, present: u8) -> Option<MemAccess> {
         let inst = self.decode(items.encoding)?;
         match (inst.op.class(), present) {
-            (Class::Load(n), EFFECTIVE) => {
+            (Class::Load(n), present) if present & !ANSWER == EFFECTIVE => {
+                // A request elsewhere is not the load's own.
+                if items.has(ANSWER) && items.request != items.effective {
+                    return None;
+                }
                 let is_loaded = items.has(REGISTER) && items.address & 0x1f == u16::from(inst.rd);
-                let loaded = Value::Word(mask(items.register, 8 * u32::from(n)));
-                let data = if is_loaded { loaded } else { Value::Unknown };
+                let loaded = if is_loaded { items.register } else { items.answer };
+                let is_known = is_loaded | items.has(ANSWER);
+                let data =
+                    if is_known { Value::Word(mask(loaded, 8 * u32::from(n))) } else { Value::Unknown };
                 // The size is that of the encoding.
                 Some(MemAccess { inferred: true, ..MemAccess::read(items.effective, n.into(), data) })
             }
@@ -284,13 +378,20 @@ mod tests {
         let word = |numbers: &mut Numbers, width: u8| numbers.draw().to_le_bytes()[..width.into()].to_vec();
         let encoding = ENCODINGS[numbers.below(14) as usize].to_le_bytes();
         out.push(number::BEGIN_GROUP);
+        // Most traces have the pc first.
+        let pc_first = numbers.one_in(2);
+        if pc_first {
+            out.extend([ADDITIONAL_STATE, number::PC]);
+            out.extend(word(numbers, widths.xlen));
+        }
         for _ in 0..if numbers.one_in(9) { 2 } else { 1 } {
             match encoding[0] & 3 {
                 3 => out.extend([&[number::INSTRUCTION32][..], &encoding].concat()),
                 _ => out.extend([number::INSTRUCTION16, encoding[0], encoding[1]]),
             }
         }
-        if numbers.one_in(2) {
+        if pc_first && !numbers.one_in(20) {
+        } else if numbers.one_in(2) {
             out.push(number::INCREMENT_PC);
         } else if !numbers.one_in(9) {
             out.extend([ADDITIONAL_STATE, number::PC]);
@@ -309,7 +410,25 @@ mod tests {
         }
         if numbers.one_in(2) {
             out.extend([ADDITIONAL_STATE, number::EFFECTIVE_ADDRESS]);
-            out.extend(word(numbers, widths.eaddr));
+            let address = numbers.draw().to_le_bytes();
+            out.extend(&address[..widths.eaddr.into()]);
+            if numbers.one_in(3) {
+                let other = u8::from(numbers.one_in(9));
+                let (op, size) = (other * numbers.below(14) as u8, numbers.below(4) as u8);
+                let mut address = address;
+                address[0] ^= u8::from(numbers.one_in(9));
+                out.push(number::MEMORY_REQUEST);
+                out.extend(&address[..widths.mlen.into()]);
+                out.push(op | size << 4);
+                if MemOp(op).sends() {
+                    out.extend(word(numbers, 1 << size));
+                }
+                let size = if numbers.one_in(9) { numbers.below(5) as u8 } else { size };
+                if !numbers.one_in(9) {
+                    out.extend([number::MEMORY_RESPONSE, size | (numbers.below(2) as u8) << 4]);
+                    out.extend(word(numbers, if MemOp(op).returns() { 1 << size.min(3) } else { 0 }));
+                }
+            }
         }
         if numbers.one_in(3) {
             let size = numbers.below(4) as u8;

@@ -8,7 +8,7 @@ use trackway_isa::{Control, Flow, flow};
 
 use super::Lower;
 use crate::config::Profile;
-use crate::mem_op::MemOp;
+use crate::pack::Sound;
 use crate::record::Record;
 use crate::register;
 
@@ -18,8 +18,8 @@ const X0: Reg = Reg { class: RegClass::Int, number: 0 };
 type Written = (u16, u64, bool);
 
 /// The one access of a usual load or store.
+#[derive(Clone, Copy, Default)]
 struct Usual {
-    access: MemAccess,
     physical: Option<u64>,
     /// Size and value of a store.
     store: Option<(u8, u64)>,
@@ -43,11 +43,11 @@ impl<W: Write> Lower<W> {
                 target
             }
         };
-        let instruction = match step.length {
-            4 => Record::Instruction32(step.encoding),
-            2 if step.encoding <= 0xffff => Record::Instruction16(step.encoding as u16),
+        match step.length {
+            4 => {}
+            2 if step.encoding <= 0xffff => {}
             _ => return Ok(false),
-        };
+        }
         let flow = match riscv::is_plain(step.encoding) {
             true => Flow::sequential(step.length),
             false => flow(self.config.isa(), pc, step.encoding),
@@ -59,7 +59,15 @@ impl<W: Write> Lower<W> {
         let (mut written, mut reads, mut unwritten) = (None, 0, 0);
         for access in batch.regs_of(step.accesses) {
             match (access.role, access.value) {
-                (RegRole::Source, _) => reads += 1,
+                // One whose value is new has to be written before.
+                (RegRole::Source, value) => {
+                    let held = |address| self.packer.registers().get(address);
+                    let held = register::address(access.reg).and_then(held);
+                    if held.map(Value::Word) != Some(value) && self.register(access).is_some() {
+                        return Ok(false);
+                    }
+                    reads += 1;
+                }
                 (RegRole::Destination, Value::Word(0)) if access.reg == X0 => unwritten += 1,
                 (RegRole::Destination, Value::Word(value)) if written.is_none() => {
                     match self.register(access) {
@@ -75,13 +83,15 @@ impl<W: Write> Lower<W> {
                 _ => return Ok(false),
             }
         }
-        let memory = match batch.mem_of(step.accesses) {
+        let access = match batch.mem_of(step.accesses) {
             [] => None,
-            [access] => match self.usual_access(access, step.encoding, written, batch) {
-                None => return Ok(false),
-                usual => usual,
-            },
+            [access] => Some(access),
             _ => return Ok(false),
+        };
+        let usual = match access.map(|access| self.usual_access(access, step.encoding, written, batch)) {
+            None => Usual::default(),
+            Some(Some(usual)) => usual,
+            Some(None) => return Ok(false),
         };
 
         let after = self.narrow(pc.wrapping_add(step.length.into()));
@@ -95,32 +105,15 @@ impl<W: Write> Lower<W> {
         self.tally.facts.missing[Fact::RegisterReads] += reads;
         self.tally.facts.missing[Fact::RegisterWrites] += unwritten;
 
-        self.records.clear();
-        self.records.push(Record::Pc(leads));
-        self.records.push(instruction);
         if let Some((address, data, whole)) = written {
-            self.records.push(Record::FullRegister { address, data });
             self.tally.pair(Fact::RegisterWrites, Some(1), Some(whole.into()));
-            self.tally.lifter.registers.set(address, Some(data));
+            self.tally.lifter.registers.set_file(address, data);
         }
-        if let Some(Usual { access, physical, store, load, found }) = memory {
-            let address = self.narrow(access.address);
-            if let Some((size, data)) = store {
-                self.records.push(Record::StoreData { size, data });
-            }
-            if let Some(physical) = physical {
-                self.records.push(Record::PhysicalAddress(physical));
-            }
-            self.records.push(Record::EffectiveAddress(address));
-            if let Some((size, data)) = load {
-                let address = physical.unwrap_or(address);
-                self.records.extend([
-                    Record::MemoryRequest { address, op: MemOp::LOAD, size, data: 0 },
-                    Record::MemoryResponse { size, result: 0, data: Some(data) },
-                ]);
-            }
+        let Usual { physical, store, load, found } = usual;
+        let effective = access.map(|access| self.narrow(access.address));
+        if let Some(access) = access {
             self.tally.facts.matched[Fact::PhysicalAddresses] += u64::from(physical.is_some());
-            self.tally.pair(Fact::MemoryAccesses, Some(access.address), Some(address));
+            self.tally.pair(Fact::MemoryAccesses, Some(access.address), effective);
             let data = match access.data {
                 Value::Word(data) => Some(mask(data, 8 * access.size as u32)),
                 _ => None,
@@ -130,7 +123,10 @@ impl<W: Write> Lower<W> {
             self.tally.pair(Fact::InferredAccesses, inferred(access.inferred), inferred(store.is_none()));
         }
         self.expected = Some(leads);
-        self.packer.put_sound(&self.records, step.length, leads)?;
+        let register = written.map(|(address, data, _)| (address, data));
+        let (encoding, length) = (step.encoding, step.length);
+        let sound = Sound { pc: leads, encoding, length, register, store, physical, effective, load };
+        self.packer.put_sound(&sound)?;
         Ok(true)
     }
 
@@ -172,7 +168,7 @@ impl<W: Write> Lower<W> {
             return None;
         };
         let (log, bits) = (size.ilog2() as u8, 8 * u32::from(size));
-        let mut usual = Usual { access: *access, physical, store: None, load: None, found: None };
+        let mut usual = Usual { physical, ..Usual::default() };
         match (access.kind, access.data) {
             _ if u64::from(size) != access.size => return None,
             (MemKind::Read, data) if matches!(inst.op.class(), Class::Load(_)) => {
