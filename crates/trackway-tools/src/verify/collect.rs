@@ -30,14 +30,48 @@ impl Collector {
     /// Takes an event; passes finished observations to `put`.
     #[inline]
     pub(super) fn event(&mut self, event: &Event, batch: &Batch, put: &mut impl FnMut(Observation<'_>)) {
-        if self.last_offset != Some(event.offset) {
-            self.group += u64::from(self.last_offset.is_some());
-            self.last_offset = Some(event.offset);
-        }
+        self.begin_group(event.offset);
         match &event.kind {
             EventKind::Step(step) => self.step(event, step, batch, put),
             kind => self.other(event, kind, batch, put),
         }
+    }
+
+    #[inline(always)]
+    fn begin_group(&mut self, offset: u64) {
+        if self.last_offset != Some(offset) {
+            self.group += u64::from(self.last_offset.is_some());
+            self.last_offset = Some(offset);
+        }
+    }
+
+    /// Completes the waiting step before others that are not collected, the first of them at `pc`; false, and nothing has
+    /// happened, if they have to be.
+    pub(super) fn make_way(&mut self, pc: u64, batch: &Batch, put: &mut impl FnMut(Observation<'_>)) -> bool {
+        let is_trap = self.waits && self.waiting.trap.is_some();
+        if is_trap || self.is_other || *self.source.get_or_insert(batch.source) != batch.source {
+            return false;
+        }
+        self.flush(Some(pc), put);
+        true
+    }
+
+    /// Counts a step that is not collected; returns its group and number.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, offset: u64) -> (u64, u64) {
+        self.begin_group(offset);
+        self.number += 1;
+        (self.group, self.number - 1)
+    }
+
+    /// Collects the step that was passed last.
+    pub(super) fn again(&mut self, event: &Event, next_pc: Option<u64>, batch: &Batch) -> &TracedStep {
+        if let EventKind::Step(step) = &event.kind {
+            self.number -= 1;
+            self.step(event, step, batch, &mut |_| {});
+            (self.waits, self.waiting.next_pc) = (false, next_pc.or(self.waiting.next_pc));
+        }
+        &self.waiting
     }
 
     fn other(
@@ -268,13 +302,15 @@ fn write_of(access: &RegAccess) -> Option<TracedRegister> {
     read_of(access).filter(|write| write.known == u64::MAX)
 }
 
-fn read_of(access: &RegAccess) -> Option<TracedRegister> {
+#[inline(always)]
+pub(super) fn read_of(access: &RegAccess) -> Option<TracedRegister> {
     let Value::Word(value) = access.value else { return None };
     let known = access.known.unwrap_or(u64::MAX);
     Some(TracedRegister { reg: access.reg, update: access.update, value, known })
 }
 
-fn access_of(access: &MemAccess, batch: &Batch) -> TracedAccess {
+#[inline(always)]
+pub(super) fn access_of(access: &MemAccess, batch: &Batch) -> TracedAccess {
     let word = |value| match value {
         Value::Word(word) => Some(word),
         _ => None,

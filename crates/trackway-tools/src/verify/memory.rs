@@ -370,6 +370,31 @@ impl Memory {
     }
 }
 
+/// Memory for a stretch of instructions: what has to be asked for is left to single steps, and so is an instruction that
+/// writes more than once.
+pub(super) struct Known<'m>(pub(super) &'m mut Memory);
+
+impl Bus for Known<'_> {
+    #[inline(always)]
+    fn read(&mut self, address: u64, size: usize) -> Option<u64> {
+        self.0.quick(address, size).map(|(value, _)| value)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
+        let Some((old, page)) = self.0.quick(address, size) else { return false };
+        let stored = trackway_hart::store(&mut page.bytes, address as usize % PAGE, size, value);
+        // Only the last instruction can turn out to be wrong.
+        self.0.journal.clear();
+        self.0.journal.push((address, size as u8, Some(old)));
+        stored
+    }
+
+    fn writable(&mut self, _: u64, _: usize) -> bool {
+        false
+    }
+}
+
 impl Bus for Memory {
     #[inline]
     fn read(&mut self, address: u64, size: usize) -> Option<u64> {

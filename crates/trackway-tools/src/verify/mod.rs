@@ -77,11 +77,7 @@ fn run(
     loop {
         match source.fill(&mut batch) {
             Ok(false) => break,
-            Ok(true) => {
-                for event in &batch.events {
-                    collector.event(event, &batch, &mut |observation| verifier.observe(observation));
-                }
-            }
+            Ok(true) => take(&batch, &mut collector, verifier),
             Err(error) => {
                 collector.finish(&mut |observation| verifier.observe(observation));
                 verifier.unreadable(error.offset);
@@ -97,6 +93,20 @@ fn run(
     collector.finish(&mut |observation| verifier.observe(observation));
     show(verifier);
     Ok(())
+}
+
+/// Takes the events of a batch: usual instructions at once, all others one by one.
+fn take(batch: &Batch, collector: &mut collect::Collector, verifier: &mut Verifier) {
+    let mut at = 0;
+    while let Some(event) = batch.events.get(at) {
+        match verifier.verify_steps(collector, batch, at) {
+            0 => {
+                collector.event(event, batch, &mut |observation| verifier.observe(observation));
+                at += 1;
+            }
+            steps => at += steps,
+        }
+    }
 }
 
 /// Verifies events as somebody makes them, without a source.
@@ -116,10 +126,7 @@ impl Feeder {
     /// Takes events. The last instruction of them is judged when the next one begins, or by
     /// [`finish`](Feeder::finish).
     pub fn put(&mut self, batch: &Batch) {
-        let Feeder { collector, verifier } = self;
-        for event in &batch.events {
-            collector.event(event, batch, &mut |observation| verifier.observe(observation));
-        }
+        take(batch, &mut self.collector, &mut self.verifier);
     }
 
     /// Judges the last instruction: the events said where it leads, or the trace has ended.

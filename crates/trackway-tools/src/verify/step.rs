@@ -24,19 +24,19 @@ impl Verifier {
         }
         match traced.instruction {
             None => self.verify(traced, None),
+            Some(_) if self.verify_usual(traced) => {}
             Some(instruction) => {
-                // Taken out, so that it can be borrowed while all else changes.
-                let mut decoder = self
-                    .decoder
-                    .take()
-                    .unwrap_or_else(|| Decoder::new(self.isa(), self.options.core.extensions));
-                let decoded = decoder.decode(instruction.encoding);
-                if !self.verify_usual(traced, decoded) {
-                    self.verify(traced, Some(decoded));
-                }
+                let mut decoder = self.take_decoder();
+                self.verify(traced, Some(decoder.decode(instruction.encoding)));
                 self.decoder = Some(decoder);
             }
         }
+    }
+
+    /// The decoder, taken out so that it can be borrowed while all else changes.
+    pub(super) fn take_decoder(&mut self) -> Decoder {
+        let taken = self.decoder.take();
+        taken.unwrap_or_else(|| Decoder::new(self.isa(), self.options.core.extensions))
     }
 
     fn verify(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
