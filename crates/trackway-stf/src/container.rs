@@ -244,7 +244,7 @@ impl Parts {
                 Err(ErrorKind::Truncated.at(HEADER, "ZSTF chunk", "", "ZSTF").in_container())
             }
             Input::Whole(bytes) => {
-                let found = index::read((*bytes).as_ref(), index_at);
+                let found = index::read(&bytes, index_at);
                 let (chunks, spare) = (found.chunks.into(), Arc::default());
                 let zstf = Zstf { bytes, per_chunk, chunks, spare };
                 let parts = Parts::new(Plan::Chunks(zstf), Container::Zstf);

@@ -47,6 +47,43 @@ fn events_do_not_depend_on_container_chunks_or_threads() {
     }
 }
 
+/// A file that remembers what was released of it.
+struct File(Vec<u8>, std::sync::Mutex<Vec<std::ops::Range<usize>>>);
+
+impl AsRef<[u8]> for File {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Buffer for File {
+    fn release(&self, read: std::ops::Range<usize>) {
+        self.1.lock().unwrap().push(read);
+    }
+}
+
+/// Opening looks at every chunk; what it has looked at does not stay in memory, with the index and without.
+#[test]
+fn opening_releases_the_chunks_it_looked_at() {
+    let whole = rewrite(&busy_trace(1000), zstf(3, 1));
+    let (at, entries) = index(&whole);
+    let mut unfinished = whole.clone();
+    put(&mut unfinished, 12, 0);
+    for bytes in [whole, unfinished] {
+        let file = std::sync::Arc::new(File(bytes, Default::default()));
+        Trace::open(Input::Whole(file.clone()), Config::default(), false).unwrap();
+        let released = file.1.lock().unwrap().clone();
+        let place =
+            released.iter().position(|range| range == &(0..0)).expect("the reader is at the start again");
+        let mut end = 20;
+        for range in &released[..place] {
+            assert!(range.start <= end && range.end > end, "{range:?} after {end}");
+            end = range.end;
+        }
+        assert!(end >= entries[entries.len() - 40][0] as usize && end <= at, "{end} of {at}");
+    }
+}
+
 /// Lifting derives the counts of common records; reading counts them one by one.
 #[test]
 fn the_census_counts_every_record() {

@@ -1,6 +1,6 @@
 //! The header and the index of a ZSTF file. The index is a hint: frames are walked where it contradicts them.
 
-use trackway_core::{Bytes, Error, ErrorKind, Result};
+use trackway_core::{Bytes, Error, ErrorKind, Result, SharedBytes};
 
 use super::frame::{Extent, MAGIC, extent, next_magic};
 
@@ -63,10 +63,22 @@ pub(super) fn cut(end: u64) -> Error {
 }
 
 /// The chunks by the index, or by their frames where the index cannot be right.
-pub(super) fn read(all: &[u8], index_at: u64) -> Index {
-    match by_index(all, index_at) {
+pub(super) fn read(file: &SharedBytes, index_at: u64) -> Index {
+    let found = match by_index(file, index_at) {
         Ok(chunks) => Index { chunks, ..Index::default() },
-        Err(doubt) => by_frames(all, index_at, doubt),
+        Err(doubt) => by_frames(file, index_at, doubt),
+    };
+    // Nothing of it has been read yet.
+    file.release(0..0);
+    found
+}
+
+/// Every chunk is looked at, and together they are as long as the file: what was passed need not stay in memory.
+fn passed(file: &SharedBytes, chunks: &[Chunk], at: u64) {
+    const TOGETHER: usize = 32;
+    let first = chunks.len().checked_sub(TOGETHER).filter(|first| first.is_multiple_of(TOGETHER));
+    if let Some(first) = first {
+        file.release(chunks[first].offset as usize..at as usize);
     }
 }
 
@@ -76,7 +88,8 @@ fn word(all: &[u8], at: u64) -> Option<u64> {
 }
 
 /// Reads the index; every number in it is validated before use.
-fn by_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>, Doubt> {
+fn by_index(file: &SharedBytes, index_at: u64) -> Result<Vec<Chunk>, Doubt> {
+    let all = (**file).as_ref();
     let len = all.len() as u64;
     let doubt = |offset, field, found| Doubt { offset, field, found };
     let count = match word(all, index_at) {
@@ -101,6 +114,7 @@ fn by_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>, Doubt> {
         if let Some(before) = chunks.last_mut() {
             before.end = offset;
         }
+        passed(file, &chunks, offset);
         chunks.push(Chunk { offset, end: index_at, start_pc: Some(start_pc), size: Some(size) });
         total = match total.checked_add(size) {
             Some(total) => total,
@@ -120,7 +134,8 @@ fn begins(all: &[u8], before: Option<&Chunk>, offset: u64) -> bool {
 }
 
 /// Walks the frames. An index with as many chunks is still taken as a hint.
-fn by_frames(all: &[u8], index_at: u64, doubt: Doubt) -> Index {
+fn by_frames(file: &SharedBytes, index_at: u64, doubt: Doubt) -> Index {
+    let all = (**file).as_ref();
     let mut chunks = Vec::new();
     let mut at = HEADER as usize;
     loop {
@@ -131,6 +146,7 @@ fn by_frames(all: &[u8], index_at: u64, doubt: Doubt) -> Index {
         };
         chunks.push(Chunk { offset: at as u64, end: end as u64, start_pc: None, size: None });
         at = end;
+        passed(file, &chunks, at as u64);
         if at == all.len() {
             break;
         }
