@@ -40,10 +40,11 @@ impl Segment {
         Self::part(address, &bytes, 0, length as u64)
     }
 
-    /// `length` bytes from `start` of `file` at `address`; must lie inside.
+    /// `length` bytes from `start` of `file` at `address`; must lie inside. A segment without bytes (`.bss`) may begin
+    /// anywhere.
     pub(crate) fn part(address: u64, file: &SharedBytes, start: u64, length: u64) -> Result<Self, Error> {
         let inside = start.checked_add(length).is_some_and(|end| end <= (**file).as_ref().len() as u64);
-        if !inside {
+        if !inside && length > 0 {
             return Err(Error::Elf("a segment reaches past the end of the file".into()));
         }
         let segment = Segment {
@@ -80,7 +81,10 @@ impl Segment {
 
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
-        &(*self.bytes).as_ref()[self.start..self.start + self.length]
+        match self.length {
+            0 => &[],
+            length => &(*self.bytes).as_ref()[self.start..self.start + length],
+        }
     }
 
     /// Address of its last byte.

@@ -105,6 +105,12 @@ fn damage_has_a_name() {
     put32(&mut outside, HEADER + 16, 0x7fff_ffff);
     assert!(read(outside).contains("past the end of the file"));
 
+    // A segment of nothing but .bss, which GNU ld puts after the end of a short file.
+    let mut zeros = arm_mix();
+    put32(&mut zeros, HEADER + 32 + 4, 0x7fff_ffff);
+    put32(&mut zeros, HEADER + 32 + 16, 0);
+    use_all(&zeros).unwrap();
+
     let mut nothing = arm_mix();
     put32(&mut nothing, HEADER, 0);
     put32(&mut nothing, HEADER + 32, 0);
