@@ -97,6 +97,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut search = Search::new(args, &mut trace, programs, conditions);
     let (health, ended) = search.run()?;
     let count = search.count;
+    let unanswered = search.conditions.unanswered(search.has_memory, search.has_registers);
+    if let (0, Some([option, what]), Ok(())) = (count, unanswered, &ended) {
+        return Err(Failure::Usage(format!("{}: {option}: the trace has no {what}", args.file.display())));
+    }
     if !args.json && !args.jsonl {
         search.around()?;
         if args.count {
@@ -154,6 +158,8 @@ struct Search<'a> {
     out: BufWriter<std::io::Stdout>,
     source: Option<u16>,
     count: u64,
+    has_memory: bool,
+    has_registers: bool,
     /// Matches for `--json`, and those whose surroundings are shown.
     kept: Vec<Match>,
 }
@@ -165,15 +171,24 @@ impl<'a> Search<'a> {
     fn new(args: &'a Args, trace: &'a mut Trace, programs: Vec<Arc<Image>>, conditions: Conditions) -> Self {
         let places = Places::new(&programs);
         let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
-        Search { args, trace, programs, conditions, places, out, source: None, count: 0, kept: Vec::new() }
+        let (has_memory, has_registers) = (false, false);
+        let (source, count, kept) = (None, 0, Vec::new());
+        Search {
+            args,
+            trace,
+            programs,
+            conditions,
+            places,
+            out,
+            source,
+            count,
+            has_memory,
+            has_registers,
+            kept,
+        }
     }
 
-    fn find(&self) -> Find {
-        let most = if self.args.count {
-            Some(0)
-        } else {
-            self.args.limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX))
-        };
+    fn find(&self, most: Option<usize>) -> Find {
         let (format, isa) = (self.trace.format(), self.trace.meta().isa);
         Find::new(self.conditions.clone(), format, isa, self.programs.clone(), most)
     }
@@ -186,10 +201,11 @@ impl<'a> Search<'a> {
     fn run(&mut self) -> Result<(Health, Result<(), Failure>), Failure> {
         let args = self.args;
         let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-        let mut find = self.find();
         if let Some(stretches) = self.stretches() {
             return self.by_index(stretches);
         }
+        let limited = args.limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let mut find = self.find(if args.count { Some(0) } else { limited });
         if !find.in_parts() {
             return self.in_order(0);
         }
@@ -197,6 +213,7 @@ impl<'a> Search<'a> {
         let limit = args.limit.unwrap_or(u64::MAX);
         let enough = |find: &Find| find.count >= limit || !args.count && find.has_overflowed();
         let (health, ended) = observe_until(&args.common, &args.file, &mut *source, &mut find, enough);
+        (self.has_memory, self.has_registers) = (find.has_memory, find.has_registers);
         if args.count {
             self.count = find.count;
             return Ok((health, ended));
@@ -226,7 +243,11 @@ impl<'a> Search<'a> {
             }
         }
         let length: u64 = found.iter().map(|(_, range)| range.end - range.start).sum();
-        (length < part.all.instructions / 2).then_some(found)
+        let is_short = length < part.all.instructions / 2;
+        // What is skipped may have values of registers.
+        self.has_registers = true;
+        self.has_memory = part.stretches().any(|stretch| stretch.sketch.may_access(&(0..u64::MAX)));
+        is_short.then_some(found)
     }
 
     /// Searches these stretches only.
@@ -236,7 +257,7 @@ impl<'a> Search<'a> {
     ) -> Result<(Health, Result<(), Failure>), Failure> {
         let args = self.args;
         let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-        let mut find = self.find();
+        let mut find = self.find(None);
         let mut health = Health::default();
         for (saved, range) in stretches {
             let mut source = self.trace.events().map_err(failed)?;
@@ -252,10 +273,6 @@ impl<'a> Search<'a> {
                     return Ok(ControlFlow::Break(()));
                 }
                 find.observe(batch);
-                if args.count {
-                    self.count = find.count;
-                    return Ok(ControlFlow::Continue(()));
-                }
                 for found in std::mem::take(&mut find.matches) {
                     if range.contains(&found.number) && !self.is_enough() {
                         self.show(&found)?;
@@ -275,15 +292,11 @@ impl<'a> Search<'a> {
     fn in_order(&mut self, mut skip: u64) -> Result<(Health, Result<(), Failure>), Failure> {
         let args = self.args;
         let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-        let mut find = self.find();
+        let mut find = self.find(None);
         let mut source = self.trace.events().map_err(failed)?;
         let progress = Progress::beside_output(args.common.quiet);
-        Ok(walk(&args.common, &args.file, &mut *source, &progress, |batch, _| {
+        let read = walk(&args.common, &args.file, &mut *source, &progress, |batch, _| {
             find.observe(batch);
-            if args.count {
-                self.count = find.count;
-                return Ok(ControlFlow::Continue(()));
-            }
             for found in std::mem::take(&mut find.matches) {
                 if skip > 0 {
                     skip -= 1;
@@ -292,11 +305,16 @@ impl<'a> Search<'a> {
                 }
             }
             Ok(if self.is_enough() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        }))
+        });
+        (self.has_memory, self.has_registers) = (find.has_memory, find.has_registers);
+        Ok(read)
     }
 
     fn show(&mut self, found: &Match) -> Result<(), Failure> {
         self.count += 1;
+        if self.args.count {
+            return Ok(());
+        }
         if self.args.json || self.args.context_lines > 0 {
             if self.kept.len() == MOST {
                 return Err(Failure::Usage(format!(

@@ -124,6 +124,40 @@ fn find_is_the_same_on_any_number_of_threads_and_counts_as_dump_does() {
     assert_eq!(stdout(&["find", &trace, "--class", "store", "--count"]).trim(), stores.to_string());
 }
 
+/// Labels of assembly have no size: they reach to the next one, as in the listing.
+#[test]
+fn a_function_without_a_size_is_searched_whole() {
+    let elf = repo("programs/riscv/sort.elf");
+    let listing = stdout(&["dump", &sort(), "--elf", &elf]);
+    for name in ["_start", "sort", "sum"] {
+        let inside = |line: &&str| line.contains(&format!("<{name}>")) || line.contains(&format!("<{name}+"));
+        let wanted = listing.lines().filter(inside).count();
+        let found = stdout(&["find", &sort(), "--elf", &elf, "--within", name, "--count"]);
+        assert_eq!((found.trim(), wanted > 1), (&*wanted.to_string(), true), "{name}");
+    }
+}
+
+/// "Nothing found" is an answer only if the trace could have it.
+#[test]
+fn conditions_on_what_a_trace_does_not_hold_are_refused() {
+    let folder = Folder::new("points-refused");
+    let (trace, elf) = (folder.file("sort.etrace"), repo("programs/riscv/sort.elf"));
+    stdout(&["convert", &sort(), &trace, "--elf", &elf]);
+    for _ in 0..2 {
+        for (condition, reason) in [
+            (["--mem", "0x11148-0x11160"], "--mem: the trace has no memory accesses"),
+            (["--reg", "a0=5"], "--reg R=VALUE: the trace has no values of registers"),
+        ] {
+            let output = trackway(&[&["find", &trace, "--elf", &elf][..], &condition].concat());
+            let said = text(&output.stderr);
+            assert!(output.status.code() == Some(2) && said.contains(reason), "{said}");
+        }
+        // Once more with an index.
+        stdout(&["index", &trace, "--elf", &elf]);
+    }
+    assert_eq!(trackway(&["find", &sort(), "--mem", "0x10"]).status.code(), Some(1));
+}
+
 #[test]
 fn exit_codes_are_those_of_grep() {
     let code = |args: &[&str]| trackway(args).status.code();

@@ -250,6 +250,26 @@ impl Image {
         self.parts.iter().rev().find_map(|part| part.symbols().named(name))
     }
 
+    /// The addresses of the function of this name. One whose size the file does not say reaches to the next symbol, or to
+    /// the end of its segment.
+    pub fn function(&self, name: &str) -> Option<Range<u64>> {
+        let mut parts = self.parts.iter().rev();
+        let (part, symbol) = parts.find_map(|part| Some((part, part.symbols().named(name)?)))?;
+        let start = symbol.address;
+        let size = match symbol.size {
+            0 => {
+                let symbols = part.symbols().all();
+                let next = symbols.get(symbols.partition_point(|other| other.address <= start));
+                let lengths =
+                    part.segments.iter().map(|segment| (segment, start.wrapping_sub(segment.address)));
+                let left = lengths.filter_map(|(segment, at)| (segment.bytes().len() as u64).checked_sub(at));
+                next.map(|next| next.address - start).into_iter().chain(left.filter(|left| *left > 0)).min()
+            }
+            size => Some(size),
+        };
+        Some(start..start.saturating_add(size.unwrap_or(1)))
+    }
+
     /// The source line of the instruction at `pc`.
     pub fn line(&self, pc: u64) -> Option<Line> {
         self.part_at(pc)?.lines()?.at(pc)

@@ -145,6 +145,15 @@ impl Conditions {
             && (self.memory.is_empty() || self.memory.iter().any(|range| sketch.may_access(range)))
     }
 
+    /// The option that asks for something that the trace has nowhere, and what that is.
+    pub fn unanswered(&self, has_memory: bool, has_registers: bool) -> Option<[&'static str; 2]> {
+        if !self.memory.is_empty() && !has_memory {
+            return Some(["--mem", "memory accesses"]);
+        }
+        let asks = self.registers.iter().any(|register| register.value.is_some());
+        (asks && !has_registers).then_some(["--reg R=VALUE", "values of registers"])
+    }
+
     pub(super) fn needs_encoding(&self) -> bool {
         !self.operations.is_empty() || !self.classes.is_empty()
     }

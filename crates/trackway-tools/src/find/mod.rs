@@ -57,6 +57,10 @@ pub struct Find {
     pub matches: Vec<Match>,
     /// All matches.
     pub count: u64,
+    /// Memory accesses were seen.
+    pub has_memory: bool,
+    /// Values of registers were seen.
+    pub has_registers: bool,
     /// Matches to keep at most.
     most: usize,
     /// The last instruction, where a trap may still belong to it, and whether it meets the other conditions.
@@ -104,6 +108,8 @@ impl Find {
             by_encoding: Recent::default(),
             matches: Vec::new(),
             count: 0,
+            has_memory: false,
+            has_registers: false,
             most,
             last: None,
         }
@@ -226,6 +232,8 @@ impl Find {
 impl Observer for Find {
     fn observe(&mut self, batch: &Batch) {
         self.enter(batch.source);
+        self.has_memory |= !batch.mem.is_empty();
+        self.has_registers |= !batch.regs.is_empty();
         let mut number = self.counts[usize::from(batch.source)];
         for event in &batch.events {
             match &event.kind {
@@ -259,6 +267,8 @@ impl Observer for Find {
         let moved: Vec<Match> = moved.take(room).collect();
         self.matches.extend(moved);
         self.count += later.count;
+        self.has_memory |= later.has_memory;
+        self.has_registers |= later.has_registers;
         if self.counts.len() < later.counts.len() {
             self.counts.resize(later.counts.len(), 0);
         }

@@ -29,11 +29,10 @@ impl Conditions {
         match name {
             "pc" => self.code.push(range(value)?),
             "sym" | "within" => {
-                let symbol = programs.iter().find_map(|image| image.named(value));
+                let function = programs.iter().find_map(|image| image.function(value));
                 let missing = || Error::Config(format!("unknown symbol {value} (--elf names the program)"));
-                let symbol = symbol.ok_or_else(missing)?;
-                let size = if name == "within" { symbol.size.max(1) } else { 1 };
-                self.code.push(symbol.address..symbol.address.saturating_add(size));
+                let Range { start, end } = function.ok_or_else(missing)?;
+                self.code.push(start..if name == "within" { end } else { start.saturating_add(1) });
             }
             "op" => self.operations.push(value.to_string()),
             "class" => self.classes.push(class(value)?),
