@@ -180,6 +180,10 @@ impl<'a> Part<'a> {
         if self.is_limited {
             health.items = None;
             health.counts = std::mem::take(&mut self.shown);
+            // Where the limit ended it, code that the program has may follow.
+            if self.budget.0 == 0 && self.programs.iter().any(|image| !image.is_empty()) {
+                health.counts.unfollowed = 0;
+            }
             health.errors -= self.errors_before;
             let before = usize::try_from(self.errors_before).unwrap_or(usize::MAX);
             health.first_errors.drain(..before.min(health.first_errors.len()));

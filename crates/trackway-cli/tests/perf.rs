@@ -82,6 +82,9 @@ fn a_module_is_linked_to_where_the_kernel_loaded_it() {
     // A jump inside the module, and a call out of it.
     let code = stdout(&["dump", &data, "--elf", &module, "--source", "cpu6"]);
     assert!(code.contains("b #0xffffff99f5897140"), "{code}");
+    // The first core has no code, but that is not known after a few lines; without any program it is.
+    assert!(trackway(&["dump", &data, "--elf", &module, "--limit", "20"]).status.success());
+    assert_eq!(trackway(&["dump", &data, "--limit", "20"]).status.code(), Some(3));
 }
 
 /// The files of a recording are placed by its records: a target gets their code, not their names.
