@@ -54,10 +54,27 @@ pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
 /// A command with its examples. They are a part of the template, so that they are not wrapped.
 fn described(command: clap::Command) -> clap::Command {
     const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(text) => command.after_help(flowing(&text)),
+        None => command,
+    };
     match examples::of(command.get_name()) {
         Some(text) => command.help_template(format!("{text}\n\n{TEMPLATE}")),
         None => command,
     }
+}
+
+/// Sentences that go over several lines of the source as one line each, so that they are wrapped once.
+fn flowing(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let is_apart = line.is_empty() || line.starts_with(' ') || out.ends_with(['.', ':', '\n']);
+        if !out.is_empty() {
+            out.push(if is_apart { '\n' } else { ' ' });
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 /// The end of the program's help: topics and exit codes.

@@ -47,6 +47,19 @@ fn examples(command: &str) -> Vec<String> {
     examples
 }
 
+/// Text after the options is wrapped once: a short line is the end of a sentence.
+#[test]
+fn no_line_of_help_is_torn() {
+    for command in commands() {
+        let help = stdout(&[&command, "--help"]);
+        let after: Vec<&str> = help.lines().skip_while(|line| !line.contains("Print help")).skip(1).collect();
+        for pair in after.windows(2) {
+            let is_torn = pair[0].len() < 70 && !pair[0].is_empty() && !pair[0].ends_with(['.', ':']);
+            assert!(!is_torn || pair[1].is_empty(), "{command}: {pair:?}");
+        }
+    }
+}
+
 #[test]
 fn every_example_works_when_pasted() {
     let folder = Folder::new("examples");
