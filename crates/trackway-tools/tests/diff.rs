@@ -405,6 +405,15 @@ fn attempted_instructions() {
     let report = across(&two, &steps);
     assert!(report.is_equal(), "{report:?}");
     assert_eq!(left_out(&report, "attempted instructions"), Some(("none in B (other)", Some(2))));
+    // The system call that ends a program is the last instruction.
+    let ends = [&steps[..], &[attempted, Made::Trap { cause: 8, value: None }]].concat();
+    for (a, b, lacking) in [(&ends, &steps, "none in B (other)"), (&steps, &ends, "none in A (one)")] {
+        let report = across(a, b);
+        assert!(report.is_equal(), "{report:?}");
+        assert_eq!(left_out(&report, "attempted instructions"), Some((lacking, Some(1))));
+        assert_eq!(left_out(&report, "traps").map(|(why, _)| why), Some(lacking));
+    }
+    assert_eq!(across(&[&one[..], &[attempted]].concat(), &one).counts, [0, 0, 1]);
     let report = across(&two, &one);
     assert_eq!(found(&report), [(Kind::Deleted, 80, 1, 80, 0)]);
     assert_eq!(left_out(&report, "attempted instructions"), None);

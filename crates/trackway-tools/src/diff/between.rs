@@ -78,7 +78,6 @@ impl Strays {
     /// A trap of side `n`.
     pub(super) fn trap(&mut self, n: usize, trap: Trap, place: Place, seen: &mut Facts) {
         let class = usize::from(trap.kind == TrapKind::Return);
-        *seen |= bit([Fact::Traps, Fact::TrapReturns][class]);
         details(&trap)
             .iter()
             .filter(|(_, _, value)| value.is_some())

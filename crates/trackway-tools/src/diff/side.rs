@@ -241,7 +241,10 @@ impl<'s> Side<'s> {
                     between.context = true;
                 }
                 EventKind::Trap(n) => {
-                    if batch.traps[*n as usize].kind != TrapKind::Return {
+                    if batch.traps[*n as usize].kind == TrapKind::Return {
+                        self.seen |= bit(Fact::TrapReturns);
+                    } else {
+                        self.seen |= bit(Fact::Traps);
                         self.trapped.get_or_insert(self.context);
                     }
                     between.events.push((self.batch, place));

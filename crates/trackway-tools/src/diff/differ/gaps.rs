@@ -1,11 +1,11 @@
 //! Instructions that one side lost, and the ends of both.
 
-use trackway_core::Result;
+use trackway_core::{Fact, Outcome, Result};
 
 use super::super::explain::{ALIKE, FIRST, GROWTH, continuation};
 use super::super::hunk::Hunk;
 use super::super::report::Stretch;
-use super::super::side::{Cell, MOST};
+use super::super::side::{Cell, MOST, bit};
 use super::Differ;
 
 /// Instructions after a gap that are searched for on the other side.
@@ -115,7 +115,7 @@ impl Differ<'_, '_> {
             let side = if n == 0 { &self.a } else { &self.b };
             let pc = first.and_then(|cell| side.step(cell).1.pc);
             let from = first.map_or(side.number, |cell| cell.number);
-            stretches[n] = Stretch { from, to: self.count_rest(n, from)?, pc };
+            stretches[n] = Stretch { from, to: self.count_rest(n, from)?.0, pc };
         }
         self.tally.unaligned =
             Some((place, stretches[0].to - stretches[0].from, stretches[1].to - stretches[1].from));
@@ -123,11 +123,13 @@ impl Differ<'_, '_> {
         self.last()
     }
 
-    /// Reads a side to its end; returns the number after its last instruction.
-    fn count_rest(&mut self, n: usize, from: u64) -> Result<u64> {
-        let mut to = from;
+    /// Reads a side to its end; returns the number after its last instruction, and whether all were only attempted.
+    fn count_rest(&mut self, n: usize, from: u64) -> Result<(u64, bool)> {
+        let (mut to, mut attempted) = (from, true);
         while let Some(cell) = self.take(n)? {
             to = cell.number + 1;
+            let side = if n == 0 { &self.a } else { &self.b };
+            attempted &= side.step(cell).1.outcome == Outcome::Attempted;
             if n == 0 {
                 self.a.tidy()
             } else {
@@ -137,7 +139,7 @@ impl Differ<'_, '_> {
                 (self.progress)(&*self.a.source, &*self.b.source);
             }
         }
-        Ok(to)
+        Ok((to, attempted))
     }
 
     /// Only one side has more.
@@ -155,13 +157,21 @@ impl Differ<'_, '_> {
             let (a, b) = if n == 0 { (cell, last) } else { (last, cell) };
             self.excerpts(a, b)
         });
-        let to = self.count_rest(n, from)?;
+        let place = self.place();
+        let (to, attempted) = self.count_rest(n, from)?;
         if lost {
             self.tally.in_gaps[n] += to - from;
         } else {
             let mut stretches = [Stretch { from: end, to: end, pc: None }; 2];
             stretches[n] = Stretch { from, to, pc };
-            self.report(stretches, Vec::new(), excerpts, [0; 2]);
+            // A trap after the last instruction belongs to this stretch.
+            self.strays.hunk(place.pairs);
+            self.feed(n, place);
+            let mut one_sided = [0; 2];
+            if attempted && !self.comparison.strict {
+                one_sided[n] = bit(Fact::Attempted);
+            }
+            self.report(stretches, Vec::new(), excerpts, one_sided);
         }
         self.last()
     }
