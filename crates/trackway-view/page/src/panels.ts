@@ -484,12 +484,12 @@ export function compare(lanes: api.Lane[], diff: api.Diff | null, error: string 
   if (diff.damage) parts.push(el("p", { class: "warn" }, `${plural(diff.damage, "error")} were passed on the way.`));
   for (const text of diff.errors) parts.push(el("p", { class: "warn" }, text));
   const rows = diff.differences.slice(0, 1000).map((one) => {
-    const at = (side: [number, number, string | null]) => (side[1] - side[0] > 1 ? `${group(side[0])} – ${group(side[1])}` : group(side[0]));
+    const at = (side: [number, number, string | null]) => (side[1] - side[0] > 1 ? `${group(side[0])} +${group(side[1] - side[0])}` : group(side[0]));
     const fields = one.fields.map((field) => `${field[0]}: ${field[1] ?? "none"} ≠ ${field[2] ?? "none"}`).join("; ");
     const jump = el("a", { class: "go", href: "#", onclick: (event: MouseEvent) => (event.preventDefault(), go(one)) }, at(one.a));
-    return [el("b", { class: one.kind }, one.kind), jump, at(one.b), el("small", {}, fields)];
+    return [jump, at(one.b), el("span", {}, el("b", { class: one.kind }, one.kind), " ", el("small", {}, fields))];
   });
-  if (rows.length) parts.push(table(["", "here", "there", "what"], rows, [1, 2]));
+  if (rows.length) parts.push(table(["here", "there", "what"], rows, [0, 1]));
   if (diff.not_compared.length) {
     parts.push(el("h3", {}, "Not compared"), el("ul", { class: "help" }, ...diff.not_compared.map((text) => el("li", {}, text))));
   }
