@@ -583,7 +583,7 @@ fn every_output_and_the_live_pipe() {
     assert!(stf.is_some() && stf == ete, "{stf:?} {ete:?}");
 }
 
-/// What the recorder writes is what `check` accepts: also the read that QEMU makes of a conditional store.
+/// `check` accepts recordings, also with the read that QEMU makes of a conditional store.
 #[test]
 fn recordings_pass_check() {
     let Some(plugin) = qemu_plugin() else { return };

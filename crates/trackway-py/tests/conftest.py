@@ -63,15 +63,18 @@ def two_harts(tmp_path):
 
 
 def corpus():
-    """Traces of the corpus, by path; none where there is no corpus."""
+    """Every trace of the corpus; none where there is no corpus."""
     folder = os.environ.get("TRACKWAY_CORPUS")
     if not folder:
         return []
-    found = []
-    for path in sorted(Path(folder).glob("*/*")):
+    root = Path(folder)
+    found = [
+        trackway.open(path, config=path.with_name("params.toml")) for path in sorted(root.glob("etrace/*/trace.bin"))
+    ]
+    for path in sorted([*root.glob("*/*"), *root.glob("logs/*/*"), *root.glob("tandem/*/*")]):
         try:
-            trace = trackway.open(path)
+            found.append(trackway.open(path))
         except trackway.TraceError:
+            # Programs, pages, and folders that are not snapshots.
             continue
-        found.append(trace)
     return found

@@ -65,9 +65,9 @@ fn lock() {
     let mut tries = 0;
     while LINK.taken.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
         tries += 1;
-        // Whoever holds it may be waiting for the recorder.
+        // Whoever holds it may be waiting for the recorder, which takes a while.
         if tries > 64 {
-            std::thread::sleep(Duration::from_micros(50));
+            std::thread::sleep(Duration::from_micros(50 * (tries - 64).min(20)));
         } else {
             std::thread::yield_now();
         }
@@ -238,7 +238,9 @@ impl Link {
             } else if self.is_alone() {
                 self.stop(&io::ErrorKind::BrokenPipe.into());
             } else {
-                std::thread::sleep(Duration::from_micros(100));
+                // The recorder has these to read meanwhile; looking more often would take QEMU's own time.
+                let wait = 50 * self.handed.len() as u64;
+                std::thread::sleep(Duration::from_micros(wait));
             }
         }
         Buffer::private()
