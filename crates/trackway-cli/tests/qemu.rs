@@ -279,6 +279,13 @@ fn four_threads_are_consistent_and_counted_as_qemu_counts() {
         assert_eq!(counts, expected, "{architecture}");
         let said = text(&output.stderr);
         assert!(said.contains("in 5 threads"), "{said}");
+        // The recording begins where the program does, which is in the first thread.
+        let bytes = std::fs::read(&elf).expect("a program");
+        let entry = u64::from(u32::from_le_bytes(std::array::from_fn(|n| bytes[0x18 + n])));
+        assert_eq!(pcs(&out, &elf)[0], entry, "{architecture}");
+        recorded(plugin, &["--threads", "first", "-o", &out, &elf, "--", "threads"], 0);
+        assert_eq!(threads(&events(&out)).len(), 1, "{architecture}");
+        assert_eq!(pcs(&out, &elf)[0], entry, "{architecture}");
     }
 }
 

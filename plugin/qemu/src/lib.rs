@@ -233,6 +233,9 @@ fn describe(info: u32) -> u32 {
 }
 
 #[allow(clippy::too_many_arguments)]
+/// clone and clone3 of all architectures: AArch64 and RISC-V, Arm, both.
+const CLONES: [i64; 3] = [220, 120, 435];
+
 extern "C" fn call(
     _: u64,
     cpu: c_uint,
@@ -252,8 +255,8 @@ extern "C" fn call(
     for (n, value) in [number as u64, a, b, c, d, e, f].into_iter().enumerate() {
         words[1 + 2 * n..3 + 2 * n].copy_from_slice(&low_high(value));
     }
-    // Threads wait for each other in system calls: what came before is handed over first.
-    if unsafe { Buffer::put(buffer, words) } || link::several() {
+    // Threads wait for each other in system calls: what came before is handed over first, also before the first clone.
+    if unsafe { Buffer::put(buffer, words) } || link::several() || CLONES.contains(&number) {
         hand_over(cpu, buffer);
     }
 }
