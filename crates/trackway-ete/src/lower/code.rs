@@ -76,8 +76,9 @@ impl Code {
         }
         let differ = |(a, b): (&(u32, u8), &(u32, u8))| a.1 > 0 && b.1 > 0 && a != b;
         by_page.values().any(|pages| {
-            let pairs = pages.iter().enumerate().flat_map(|(n, a)| pages[..n].iter().map(move |b| (a, b)));
-            pairs.into_iter().any(|(a, b)| a.iter().zip(b.iter()).any(differ))
+            let mut pairs =
+                pages.iter().enumerate().flat_map(|(n, a)| pages[..n].iter().map(move |b| (a, b)));
+            pairs.any(|(a, b)| a.iter().zip(b.iter()).any(differ))
         })
     }
 
