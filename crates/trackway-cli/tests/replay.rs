@@ -303,6 +303,20 @@ fn code_below_a_dump_can_be_read() {
     assert!(shown.contains("unknown"), "{shown}");
 }
 
+/// The instruction that is executed next can be read without a program: `x/i $pc`.
+#[test]
+fn the_next_instruction_can_be_read() {
+    let mut client = Client::new(&[&sort()[0]]);
+    assert_eq!((client.ask("m100e8,4"), client.ask("m100ea,2")), ("17150000".into(), "0000".into()));
+    assert!(client.ask("m100ec,4").starts_with('E'));
+    client.ask("vCont;s:1");
+    assert_eq!(client.ask("m100ec,4"), "0335850b");
+    // Its code is a dump of memory, which may have changed.
+    let mut client = Client::new(&[&repo("testdata/ete/count")]);
+    assert_eq!(client.ask("m80000,4"), "60008052");
+    assert!(client.ask("m80004,4").starts_with('E'));
+}
+
 #[test]
 fn sources_are_threads() {
     let ete = repo("testdata/ete/count");

@@ -161,15 +161,19 @@ impl Replay {
 
     /// The content of memory here, as far as the trace and the program show it.
     ///
-    /// Formats without memory accesses show only what nothing can have written: the program's read-only segments. `None`
-    /// if the search was given up, since `patience` is over.
+    /// Formats without memory accesses show only what nothing can have written: the program's read-only segments, and the
+    /// instruction that is executed here. `None` if the search was given up, since `patience` is over.
     pub fn memory(
         &mut self,
         address: u64,
         length: u64,
         patience: impl FnMut() -> bool,
     ) -> Result<Option<Vec<Piece>>> {
-        let context = self.point()?.machine.context;
+        let point = self.point()?;
+        let (context, next) = (point.machine.context, point.next);
+        let is_flow = self.trace.meta().flow_only;
+        // Where memory is not known, the instruction that is executed here is.
+        let executed = next.and_then(|next| within(&next, address, length));
         let program = program(&self.programs, 0);
         let image = program.memory(&context);
         let range = address..address.saturating_add(length);
@@ -186,9 +190,9 @@ impl Replay {
             let content = Some(content);
             return Ok(Some(vec![Piece { address, length, content, origin: Origin::Image }]));
         }
-        if self.trace.meta().flow_only {
-            let origin = Origin::NoAddress(self.now);
-            return Ok(Some(vec![Piece { address, length, content: None, origin }]));
+        if is_flow {
+            let origin = if executed.is_some() { Origin::Image } else { Origin::NoAddress(self.now) };
+            return Ok(Some(vec![Piece { address, length, content: executed, origin }]));
         }
         let searched = self.ranges(0..self.now, |stretch| {
             let unseen = stretch.sketch.unplaced || !stretch.sketch.may_access(&(0..u64::MAX));
@@ -197,7 +201,15 @@ impl Replay {
             unseen || lost || stretch.sketch.may_access(&range)
         })?;
         let now = self.now;
-        self.with_past(|past| past::memory_in(past, &searched, now, address, length, Some(&image), patience))
+        let found = self.with_past(|past| {
+            past::memory_in(past, &searched, now, address, length, Some(&image), patience)
+        })?;
+        Ok(found.map(|pieces| match executed {
+            Some(_) if pieces.iter().all(|piece| piece.content.is_none()) => {
+                vec![Piece { address, length, content: executed, origin: Origin::Shown(now) }]
+            }
+            _ => pieces,
+        }))
     }
 
     /// Which instruction wrote a value that is here, and the chain back.
@@ -239,4 +251,13 @@ fn known(trace: &mut Trace) -> Option<Part> {
     let part = index.sources.get(&name)?;
     let has_machine = part.checkpoints.iter().all(|one| one.machine.is_some());
     (part.is_complete && has_machine).then(|| part.clone())
+}
+
+/// Bytes of an instruction.
+fn within(next: &past::Next, address: u64, length: u64) -> Option<Vec<u8>> {
+    let bytes = next.encoding.to_le_bytes();
+    let size = usize::from(next.length).min(bytes.len());
+    let from = usize::try_from(address.checked_sub(next.pc?)?).ok()?;
+    let end = from.checked_add(usize::try_from(length).ok()?)?;
+    bytes[..size].get(from..end).filter(|found| !found.is_empty()).map(<[u8]>::to_vec)
 }
