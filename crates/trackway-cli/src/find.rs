@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
         }
         let length: u64 = found.iter().map(|(_, range)| range.end - range.start).sum();
         let is_short = length < part.all.instructions / 2;
-        // What is skipped may have values of registers.
+        // Skipped stretches may have values of registers.
         self.has_registers = true;
         self.has_memory = part.stretches().any(|stretch| stretch.sketch.may_access(&(0..u64::MAX)));
         is_short.then_some(found)

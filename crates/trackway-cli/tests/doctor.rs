@@ -100,6 +100,28 @@ fn commands(answer: &str) -> Vec<&str> {
     after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next()).collect()
 }
 
+/// A page of text is not searched for settings of hardware traces: some always fit.
+/// A QEMU log without its program can be looked at; only its path cannot be followed.
+#[test]
+fn a_qemu_log_without_its_program() {
+    let log = repo("testdata/qemu-exec/mix.qemu");
+    let info = trackway(&["info", &log]);
+    assert_eq!(info.status.code(), Some(3));
+    assert!(text(&info.stdout).contains("format:            qemu-exec"), "{}", text(&info.stdout));
+    assert!(text(&info.stderr).contains("(--elf)"), "{}", text(&info.stderr));
+    for command in [&["dump", "--raw", &log][..], &["check", &log]] {
+        assert!(trackway(command).status.success(), "{command:?}");
+    }
+    let (code, said) = doctor(&[&log]);
+    assert!(code == 1 && said.contains("missing:     the program (--elf)"), "{said}");
+}
+
+#[test]
+fn text_is_not_taken_for_a_trace() {
+    let (code, said) = doctor(&[&repo("README.md")]);
+    assert!(code == 3 && said.contains("looks like:  text") && !said.contains("fits best"), "{said}");
+}
+
 #[test]
 fn files_are_named_by_their_content() {
     let folder = Folder::new("doctor-looks");

@@ -109,15 +109,12 @@ impl Log for QemuExec {
         let section: Section = start.settings.of_format(start.format)?;
         let listed = of_head(start.head).any(|line| line.starts_with(b"IN:"));
         let image = start.program.load()?;
-        if image.is_empty() && !listed {
-            let text = "a QEMU log has the start of each block only: name the program with --elf, or log with -d in_asm,exec,nochain";
-            return Err(Error::Config(text.into()));
-        }
         let isa = match section.isa.as_deref() {
             Some(name) => match name.parse() {
                 Ok(isa @ (Isa::Rv64 | Isa::Rv32 | Isa::A64)) => isa,
                 _ => return Err(Error::Config(format!("[qemu-exec] isa: {name} is not rv64, rv32 or a64"))),
             },
+            None if image.is_empty() && !listed => Isa::Other,
             None => image.isa().unwrap_or_else(|| guess(start.head)),
         };
         let image = Arc::new(image);

@@ -137,7 +137,10 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
             }
         }
     }
-    let known = report.transfer.is_some() || report.looks.iter().any(|look| look.sure);
+    /// A trace has no text of this length by chance.
+    const TEXT: usize = 512;
+    let is_known = |look: &Look| look.sure || look.text && bytes.len() >= TEXT;
+    let known = report.transfer.is_some() || report.looks.iter().any(is_known);
     if (known && options.format.is_none() && given.is_empty()) || bytes.is_empty() {
         return Ok(report);
     }
