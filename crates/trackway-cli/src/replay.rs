@@ -17,7 +17,8 @@ use crate::report::{placed, say};
 In gdb: target remote | trackway replay FILE --elf PROG, or target remote 127.0.0.1:PORT. Step, next, continue,
 breakpoints and watchpoints work in both directions (reverse-stepi, reverse-continue, …); registers and memory that the
 trace does not show are unavailable. `monitor help` lists commands for positions. A trace of several sources has a
-thread for each; one moves at a time, and the others stay where they are.
+thread for each; one moves at a time, and the others stay where they are. With a RISC-V program of Linux say
+`set osabi none` first: else gdb guesses where a step ends, by registers that may be unavailable.
 
 With --dap editors debug it: VS Code with \"debugServer\": PORT in its launch.json, others on stdin and stdout.")]
 pub(crate) struct Args {

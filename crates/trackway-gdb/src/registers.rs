@@ -94,9 +94,10 @@ struct Description {
 
 impl Description {
     fn new(isa: Isa, architecture: &str) -> Self {
+        // As if for Linux on RISC-V, gdb would not ask for steps but guess where they end, by registers that may be unknown.
         let xml = format!(
             "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\">\
-             <target version=\"1.0\"><architecture>{architecture}</architecture>"
+             <target version=\"1.0\"><architecture>{architecture}</architecture><osabi>none</osabi>"
         );
         Description { isa, file: File { xml, registers: Vec::new() } }
     }
