@@ -35,7 +35,7 @@ const SPREAD: [u64; 256] = {
     let mut spread = [0; 256];
     let mut n = 0;
     while n < 8 * 256 {
-        spread[n / 8] |= ((n / 8 >> (n % 8) & 1) as u64) << (8 * (n % 8));
+        spread[n / 8] |= (((n / 8) >> (n % 8) & 1) as u64) << (8 * (n % 8));
         n += 1;
     }
     spread
