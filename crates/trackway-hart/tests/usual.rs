@@ -9,6 +9,20 @@ use trackway_hart::{Config, Extensions, Program, RecordOptions, Recorder, Target
 use trackway_isa::riscv::Extension;
 use trackway_testkit::random::Numbers;
 
+/// The programs of the repository, each with its name and the core that it is for.
+fn programs() -> impl Iterator<Item = (String, Program, Config)> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/elf"));
+    std::fs::read_dir(folder).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let program = Program::read(&std::fs::read(&path).unwrap()).unwrap();
+        let mut core = Config::new(program.isa);
+        if path.to_string_lossy().contains("aligned") {
+            core.extensions = Extensions::ALL.with(Extension::C, false);
+        }
+        (path.display().to_string(), program, core)
+    })
+}
+
 /// Compares the events of two recordings, batch by batch; returns the instructions.
 fn compare(name: &str, start: &dyn Fn() -> Target, limit: u64) -> u64 {
     let options = RecordOptions { limit, ..RecordOptions::default() };
@@ -34,18 +48,11 @@ fn compare(name: &str, start: &dyn Fn() -> Target, limit: u64) -> u64 {
 
 #[test]
 fn usual_instructions_are_recorded_as_all_others() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/elf"));
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let program = Program::read(&std::fs::read(&path).unwrap()).unwrap();
-        let mut core = Config::new(program.isa);
-        if path.to_string_lossy().contains("aligned") {
-            core.extensions = Extensions::ALL.with(Extension::C, false);
-        }
+    for (name, program, core) in programs() {
         let config = MachineConfig { ram: 1 << 22, ..MachineConfig::new(core) };
         let start = || Target::Machine(Box::new(Machine::new(config, &program).unwrap()));
-        count += compare(&path.to_string_lossy(), &start, 200_000);
+        count += compare(&name, &start, 200_000);
     }
     assert!(count > 100_000, "{count}");
 }
@@ -64,15 +71,8 @@ fn usual_instructions_of_linux_programs_too() {
 /// Stretches of instructions leave the state that as many single steps leave, wherever they are cut.
 #[test]
 fn stretches_are_steps() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/elf"));
     let numbers = &mut Numbers(1);
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let program = Program::read(&std::fs::read(&path).unwrap()).unwrap();
-        let mut core = Config::new(program.isa);
-        if path.to_string_lossy().contains("aligned") {
-            core.extensions = Extensions::ALL.with(Extension::C, false);
-        }
+    for (name, program, core) in programs() {
         let instructions_per_tick = numbers.below(200);
         let config = MachineConfig { ram: 1 << 22, instructions_per_tick, ..MachineConfig::new(core) };
         let mut fast = Machine::new(config, &program).unwrap();
@@ -87,12 +87,12 @@ fn stretches_are_steps() {
                 steps += 1;
             }
             count += steps;
-            assert_eq!(fast.run(limit), steps, "{}: step {count}", path.display());
+            assert_eq!(fast.run(limit), steps, "{name}: step {count}");
             let same = fast.hart.state() == slow.hart.state() && fast.status() == slow.status();
-            assert!(same, "{}: step {count}", path.display());
+            assert!(same, "{name}: step {count}");
         }
-        assert!(fast.system.ram() == slow.system.ram(), "{}", path.display());
-        assert_eq!(fast.take_output(), slow.take_output(), "{}", path.display());
+        assert!(fast.system.ram() == slow.system.ram(), "{name}");
+        assert_eq!(fast.take_output(), slow.take_output(), "{name}");
     }
 }
 
