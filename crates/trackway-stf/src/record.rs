@@ -318,6 +318,16 @@ pub(crate) fn describe(descriptor: u8) -> (&'static str, &'static str) {
         .map_or(("record", "STF Specification of Records"), |record| (record.1, record.2))
 }
 
+/// Lengths of the records of usual groups, for the loops that take many of them at once.
+pub(crate) mod length {
+    pub(crate) const TARGET: usize = 9;
+    /// Of 64 bits.
+    pub(crate) const REGISTER: usize = 12;
+    pub(crate) const ACCESS: usize = 14;
+    /// Of at most 8 bytes.
+    pub(crate) const CONTENT: usize = 9;
+}
+
 impl Record<'_> {
     /// True for the records that complete a group: chunks are counted in these.
     #[inline(always)]
@@ -352,3 +362,23 @@ const _: () = {
         n += 1;
     }
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_the_records() {
+        let register = Register { number: 1, meta: 0x11, content: &[0; 8] };
+        for (record, length) in [
+            (Record::InstPcTarget { pc: 1 }, length::TARGET),
+            (Record::InstReg { register }, length::REGISTER),
+            (Record::InstMemAccess { address: 1, size: 8, attributes: 0, access: 1 }, length::ACCESS),
+            (Record::InstMemContent { data: 1 }, length::CONTENT),
+        ] {
+            let mut bytes = Vec::new();
+            record.write(&mut bytes, &Layout::default());
+            assert_eq!(bytes.len(), length, "{record:?}");
+        }
+    }
+}

@@ -10,14 +10,9 @@ use super::encoding::Usual;
 use crate::fields::Layout;
 use crate::read::{Visit, WINDOW};
 use crate::record::descriptor::*;
+use crate::record::length::{ACCESS, CONTENT, REGISTER, TARGET};
 use crate::record::{Record, read_common};
 use crate::values::{REG_PC, access, features, reg_class, reg_role};
-
-/// Lengths of the records.
-const TARGET: usize = 9;
-const REGISTER: usize = 12;
-const ACCESS: usize = 14;
-const CONTENT: usize = 9;
 
 /// The records of the groups taken so far.
 #[derive(Default)]

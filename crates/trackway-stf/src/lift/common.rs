@@ -7,7 +7,7 @@ use super::group::{Lifter, may_fall_through, may_never_retire, may_return, mem_a
 use crate::fields::{Layout, Register};
 use crate::read::WINDOW;
 use crate::record::descriptor::*;
-use crate::record::{Record, read_common};
+use crate::record::{Record, length, read_common};
 use crate::values::reg_class;
 
 impl Lifter {
@@ -76,10 +76,10 @@ impl Lifter {
             let (mut group, mut given) = (rest, None);
             if REGS {
                 if let Some([INST_PC_TARGET, target @ .., INST_REG]) =
-                    group.first_chunk::<{ TARGET_LEN + 1 }>()
+                    group.first_chunk::<{ length::TARGET + 1 }>()
                 {
                     given = Some(u64::from_le_bytes(*target));
-                    group = &group[TARGET_LEN..];
+                    group = &group[length::TARGET..];
                 }
                 while let Some(access) = group.first_chunk().and_then(|first| short_register(first, layout))
                     && regs.len() - kept_regs < MOST_REGISTERS
@@ -87,7 +87,7 @@ impl Lifter {
                     if !push_within_capacity(regs, access) {
                         break;
                     }
-                    group = &group[REGISTER_LEN..];
+                    group = &group[length::REGISTER..];
                 }
             }
             let Some(window) = group.first_chunk::<WINDOW>() else { break };
@@ -176,7 +176,11 @@ impl Lifter {
         let targets = (extras.len() - before.2) as u64;
         let contents = accesses - bare as u64;
         let registers = (kept_regs - before.3) as u64;
-        let others = 14 * accesses + 9 * (contents + targets) + REGISTER_LEN as u64 * registers;
+        let each = |length: usize, number: u64| length as u64 * number;
+        let others = each(length::ACCESS, accesses)
+            + each(length::CONTENT, contents)
+            + each(length::TARGET, targets)
+            + each(length::REGISTER, registers);
         let wide = (at as u64 - 3 * steps - others) / 2;
         for (descriptor, n) in [
             (INST_OPCODE32, wide),
@@ -220,16 +224,12 @@ fn push_jump(events: &mut Vec<Event>, extras: &mut Vec<StepExtra>, offset: u64, 
         && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })
 }
 
-/// Length of a target record.
-const TARGET_LEN: usize = 9;
-/// Length of a register record of 64 bits.
-const REGISTER_LEN: usize = 12;
 /// Groups with more registers are lifted record by record.
 const MOST_REGISTERS: usize = 64;
 
 /// A register record of 64 bits; `None` for all other records.
 #[inline(always)]
-fn short_register(bytes: &[u8; REGISTER_LEN], layout: &Layout) -> Option<RegAccess> {
+fn short_register(bytes: &[u8; length::REGISTER], layout: &Layout) -> Option<RegAccess> {
     let [INST_REG, low, high, meta, content @ ..] = bytes else { return None };
     let register = Register { number: u16::from_le_bytes([*low, *high]), meta: *meta, content };
     let is_wide = register.class() == reg_class::VECTOR && layout.vector_words > 1;

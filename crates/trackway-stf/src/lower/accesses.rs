@@ -4,13 +4,13 @@ use trackway_core::*;
 
 use super::Lower;
 use crate::fields::{Entries, Register};
-use crate::record::{Record, descriptor};
+use crate::record::{Record, descriptor, length};
 use crate::values::{REG_PC, access, features, reg_class, reg_role};
 
 impl Lower {
     #[inline]
     pub(super) fn register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
-        let mut record = [0; REGISTER];
+        let mut record = [0; length::REGISTER];
         match usual_register(access, &mut record) {
             Some(feature) => {
                 self.features |= feature;
@@ -221,14 +221,12 @@ impl Lower {
     }
 }
 
-/// Length of a register record of 64 bits.
-pub(super) const REGISTER: usize = 12;
-/// Length of an access record and its content of at most 8 bytes.
-pub(super) const ACCESS: usize = 14 + 9;
+/// Length of an access record with its content.
+pub(super) const ACCESS: usize = length::ACCESS + length::CONTENT;
 
 /// Fills in the record of a register of 64 bits, all of which are known; returns the feature that it needs.
 #[inline(always)]
-pub(super) fn usual_register(access: &RegAccess, record: &mut [u8; REGISTER]) -> Option<u64> {
+pub(super) fn usual_register(access: &RegAccess, record: &mut [u8; length::REGISTER]) -> Option<u64> {
     let Start { record: start, feature } = STARTS[access.role as usize][access.reg.class as usize];
     let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
         return None;

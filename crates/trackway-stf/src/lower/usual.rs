@@ -8,9 +8,9 @@ use std::num::NonZeroU64;
 use trackway_core::*;
 use trackway_isa::{Control, riscv};
 
-use super::accesses::{ACCESS, REGISTER, made_up, seem_joined, usual_access, usual_register};
+use super::accesses::{ACCESS, made_up, seem_joined, usual_access, usual_register};
 use super::{Coming, Controls, EARLY, Lower, read_outcome};
-use crate::record::descriptor;
+use crate::record::{descriptor, length};
 
 /// Bytes that room is made for at a time.
 const ROOM: usize = 1 << 10;
@@ -96,7 +96,7 @@ fn write<const RISCV: bool>(
         if !is_plain {
             let Some(target) = target(step, controls.of(isa, step.encoding), batch) else { break };
             if let Some(target) = target {
-                let Some((record, room)) = out.split_first_chunk_mut::<9>() else { break };
+                let Some((record, room)) = out.split_first_chunk_mut::<{ length::TARGET }>() else { break };
                 record[0] = descriptor::INST_PC_TARGET;
                 record[1..].copy_from_slice(&target.to_le_bytes());
                 (next, out) = (target, room);
@@ -104,7 +104,9 @@ fn write<const RISCV: bool>(
         }
         if step.accesses.regs_len > 0 {
             let regs = batch.regs_of(step.accesses);
-            let Some((records, room)) = out.split_at_mut_checked(REGISTER * regs.len()) else { break };
+            let Some((records, room)) = out.split_at_mut_checked(length::REGISTER * regs.len()) else {
+                break;
+            };
             let Some(needed) = registers(regs, records) else { break };
             (features, out) = (features | needed.get(), room);
         }
