@@ -244,8 +244,11 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
     }
     // `sc.d a0, a1, (a2)`, which emulators make of a comparison and a store.
     const SC: Record<'static> = Record::InstOpcode32 { opcode: 0x18b6_352f };
-    cases.push(("stf.mem-spurious", body(&[READ8, DATA, NOP]), Some(body(&[READ8, DATA, write8, DATA, SC]))));
+    let elsewhere = Record::InstMemAccess { address: 0x2000, size: 8, attributes: 0, access: 1 };
+    let good = Some(body(&[READ8, DATA, write8, DATA, SC]));
+    cases.push(("stf.mem-spurious", body(&[elsewhere, DATA, write8, DATA, SC]), good));
     let mut bad = |rule, records| cases.push((rule, records, None));
+    bad("stf.mem-spurious", body(&[READ8, DATA, NOP]));
     let bus =
         |access| Record::BusMasterAccess { address: 0, size: 8, master: 1, index: 0, attributes: 0, access };
     let content = Record::BusMasterContent { data: 0 };

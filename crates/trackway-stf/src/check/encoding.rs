@@ -83,9 +83,8 @@ impl Encoded {
             class,
             memory: class.and_then(Class::memory),
             usual: class.map_or(Usual::Rare, |class| Usual::new(class, &flow)),
-            // Cache operations may have the block that they act on; emulators compare before a conditional store.
-            any_allowed: matches!(class, None | Some(Class::StoreConditional(_)))
-                || op.is_some_and(|op| op.name().starts_with("cbo.")),
+            // Cache operations may have the block that they act on.
+            any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
         }
     }
 }
@@ -147,7 +146,10 @@ impl Checker<'_> {
                 MemKind::Write => access.kind == access::WRITE,
                 _ => true,
             });
-            if !any_allowed && !wanted {
+            // Emulators make a conditional store of a comparison and a store.
+            let compares = matches!(class, Some(Class::StoreConditional(_)))
+                && accesses.iter().all(|other| other.address == access.address);
+            if !(any_allowed | wanted | compares) {
                 let word = if access.kind == access::READ { "reads" } else { "writes" };
                 self.found(&MEM_SPURIOUS, format!("the instruction makes no access that {word}"));
                 continue;
