@@ -9,6 +9,7 @@ mod links;
 mod package;
 mod peers;
 mod process;
+mod public;
 mod site;
 mod skips;
 mod soak;
@@ -22,7 +23,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask test                    format, checks, lints, docs, tests, console blocks, examples, fuzz targets
 cargo xtask test --peers            other people's programs as judges: installs them (apt-get, pip, npm), and runs the tests that need them
-cargo xtask check [NAME…]           one check: cycles layers unused words links, plugin console examples fuzz
+cargo xtask check [NAME…]           one check: cycles layers unused public words links, plugin console examples fuzz
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 /// Checks that read the sources and run nothing.
-const QUICK: [&str; 5] = ["cycles", "layers", "unused", "words", "links"];
+const QUICK: [&str; 6] = ["cycles", "layers", "unused", "public", "words", "links"];
 
 /// Crates whose examples are run.
 const EXAMPLES: [&str; 2] = ["trackway", "trackway-tools"];
@@ -107,6 +108,7 @@ fn check(name: &str) -> Outcome {
         "cycles" => cycles::check(),
         "layers" => layers::check(),
         "unused" => unused::check(),
+        "public" => public::check(),
         "words" => words::check(),
         "links" => links::check(),
         "plugin" => return plugin(),

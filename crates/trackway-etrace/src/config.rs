@@ -206,7 +206,7 @@ impl Config {
     }
 
     /// Are data accesses filtered at their own instruction, instead of with their block (4.4)?
-    pub fn is_precise(&self) -> bool {
+    pub(crate) fn is_precise(&self) -> bool {
         self.params.retires == 1 || self.params.iaddr_lsbs_width > 0
     }
 

@@ -35,43 +35,43 @@ impl Dialect {
     }
 
     /// Do trap packets say with `thaddr` whether the address is the handler's?
-    pub const fn has_thaddr(self) -> bool {
+    pub(crate) const fn has_thaddr(self) -> bool {
         matches!(self, Dialect::V2)
     }
 
     /// Does the last field of a trap packet hold the address of an illegal instruction, and is it there for
     /// interrupts too (`tvalepc`)? Otherwise it is the trap value, of exceptions only (`tval`).
-    pub const fn has_tvalepc(self) -> bool {
+    pub(crate) const fn has_tvalepc(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
     /// Does the support packet continue with `denable`, `dloss` and `doptions`?
-    pub const fn has_data_status(self) -> bool {
+    pub(crate) const fn has_data_status(self) -> bool {
         matches!(self, Dialect::V2)
     }
 
     /// Does `nocontext` = 1 remove the context from the context packet too?
-    pub const fn nocontext_everywhere(self) -> bool {
+    pub(crate) const fn nocontext_everywhere(self) -> bool {
         matches!(self, Dialect::V2)
     }
 
     /// While walking to a 3/0 packet of another privilege, does only the target of a trap return count?
-    pub const fn privilege_gates_sync(self) -> bool {
+    pub(crate) const fn privilege_gates_sync(self) -> bool {
         matches!(self, Dialect::V2)
     }
 
     /// Does a trap packet report a discontinuous context change (ctype 3)?
-    pub const fn discontinuity_is_trap(self) -> bool {
+    pub(crate) const fn discontinuity_is_trap(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
     /// May the call depth be left out only if a branch since the last return is still unreported?
-    pub const fn depth_wants_unreported(self) -> bool {
+    pub(crate) const fn depth_wants_unreported(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
     /// Are addresses in data packets as wide as instruction addresses, as the draft's tables say?
-    pub const fn data_address_is_iaddress(self) -> bool {
+    pub(crate) const fn data_address_is_iaddress(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
@@ -84,7 +84,7 @@ impl Dialect {
     }
 
     /// Is the size field of data packets just wide enough for the logarithms of the sizes, and the same for atomics?
-    pub const fn data_size_is_logarithm(self) -> bool {
+    pub(crate) const fn data_size_is_logarithm(self) -> bool {
         matches!(self, Dialect::V2)
     }
 }

@@ -40,7 +40,7 @@ impl<W: Write> Lower<W> {
     }
 
     /// Collects the instructions of events that `image` does not have.
-    pub fn keep_code(&mut self, image: Arc<Image>) {
+    pub(crate) fn keep_code(&mut self, image: Arc<Image>) {
         self.builder.keep_code(image);
     }
 

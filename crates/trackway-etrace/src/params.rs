@@ -181,13 +181,13 @@ impl Params {
     }
 
     /// Bits of the `irdepth` field (table 6.5).
-    pub fn irdepth_bits(&self) -> u32 {
+    pub(crate) fn irdepth_bits(&self) -> u32 {
         self.return_stack_size + u32::from(self.return_stack_size > 0) + self.call_counter_size
     }
 
     /// Lowest address bit that indexes the predictor and the cache: 2 where there are no compressed
     /// instructions (3.2.6, 3.2.7).
-    pub fn index_shift(&self) -> u32 {
+    pub(crate) fn index_shift(&self) -> u32 {
         if self.iaddress_lsb == 2 { 2 } else { 1 }
     }
 
@@ -227,6 +227,12 @@ impl Params {
 
     /// An IP-XACT description of the discovery registers, as in section 9.2, with the parameters' values as
     /// reset values.
+    ///
+    /// ```
+    /// use trackway_etrace::{Dialect, Params};
+    /// let description = Params::new(Dialect::Draft).to_ipxact();
+    /// assert!(description.contains("<ipxact:name>iaddress_width</ipxact:name>"));
+    /// ```
     pub fn to_ipxact(&self) -> String {
         let field = |name: &str, about: &str, offset: u32, width: u32, value: Option<u32>| {
             let reset = value.map_or(String::new(), |value| {

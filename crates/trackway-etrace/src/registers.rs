@@ -293,7 +293,7 @@ impl Filter {
     }
 
     /// Does it match from a trap to the return from it?
-    pub fn follows_traps(&self) -> bool {
+    pub(crate) fn follows_traps(&self) -> bool {
         self.match_ecause || self.match_interrupt
     }
 }

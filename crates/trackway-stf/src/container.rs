@@ -345,7 +345,7 @@ impl Parts {
     }
 
     /// The next part; `None` at the end. Damage of the container is returned last.
-    pub fn next_part(&mut self) -> Result<Option<Part>> {
+    pub(crate) fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
             Plan::Plain(feed) => feed.take().map(Part::plain),
             Plan::Chunks(zstf) if self.next < zstf.chunks.len() => {

@@ -200,7 +200,7 @@ impl Header {
     }
 
     /// The instruction set that ISA and IEM name.
-    pub fn instruction_set(&self) -> Isa {
+    pub(crate) fn instruction_set(&self) -> Isa {
         instruction_set(self.isa.unwrap_or(values::isa::RISCV), self.iem.unwrap_or(0))
     }
 

@@ -336,7 +336,7 @@ impl Record<'_> {
     }
 
     /// True for the records that belong before END_HEADER.
-    pub const fn is_header(&self) -> bool {
+    pub(crate) const fn is_header(&self) -> bool {
         self.descriptor() <= descriptor::END_HEADER
     }
 }

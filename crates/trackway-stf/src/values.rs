@@ -158,7 +158,7 @@ pub mod isa {
 }
 
 /// Name of an ISA.
-pub fn isa_name(number: u16) -> Cow<'static, str> {
+pub(crate) fn isa_name(number: u16) -> Cow<'static, str> {
     const NAMES: &[(u64, &str)] = &[(0, "RESERVED"), (1, "RISCV"), (2, "ARM"), (3, "x86"), (4, "POWER")];
     named(NAMES, number.into())
 }
@@ -178,7 +178,7 @@ pub mod iem {
 }
 
 /// Name of an instruction encoding mode.
-pub fn iem_name(number: u16) -> Cow<'static, str> {
+pub(crate) fn iem_name(number: u16) -> Cow<'static, str> {
     const NAMES: &[(u64, &str)] = &[
         (1, "RV32"),
         (2, "RV64"),

@@ -111,7 +111,9 @@ impl TraceData {
 /// let mut encoder = TraceEncoder::new(&Config::default())?;
 /// encoder.put(&TraceData { gpr: Some((3, 0x1234)), ..TraceData::new(ISize::ISize32Bit, 0x0062_81b3) })?;
 /// encoder.mtime_in(7)?;
-/// // Table C.1, then the timer outside any group.
+/// encoder.mcycle_in(1200)?;
+/// encoder.minstret_in(1000)?;
+/// // Table C.1, then the timer and the counters outside any group.
 /// assert_eq!(encoder.out()?[..8], [0x01, 0x03, 0x11, 0xb3, 0x81, 0x62, 0x00, 0x04]);
 /// # Ok::<(), trackway_core::Error>(())
 /// ```

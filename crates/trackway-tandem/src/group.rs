@@ -36,7 +36,7 @@ impl Group {
     }
 
     /// Byte offset of item `n` of `records`.
-    pub fn offset_of(&self, n: usize, widths: &Widths) -> u64 {
+    pub(crate) fn offset_of(&self, n: usize, widths: &Widths) -> u64 {
         let begin = u64::from(self.frame != Frame::Outside);
         let before: usize = self.records.iter().take(n).map(|record| record.len(widths)).sum();
         self.offset + begin + before as u64

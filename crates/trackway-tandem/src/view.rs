@@ -143,7 +143,7 @@ impl View {
 
     /// The view of a group; reports every broken rule.
     #[inline]
-    pub fn gather(group: &Group, registers: &Registers, report: &mut impl FnMut(Fault)) -> View {
+    pub(crate) fn gather(group: &Group, registers: &Registers, report: &mut impl FnMut(Fault)) -> View {
         let mut view = View::default();
         view.fill(group, registers, report);
         view

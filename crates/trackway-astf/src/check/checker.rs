@@ -121,7 +121,7 @@ impl Checker {
 
     /// True if [`take`](Checker::take) returns something.
     #[inline]
-    pub fn has_findings(&self) -> bool {
+    pub(crate) fn has_findings(&self) -> bool {
         !self.found.is_empty()
     }
 

@@ -80,7 +80,7 @@ pub enum Element {
 
 impl Element {
     /// True if a cancel, a discard or a failed transaction does not remove the element (table K10-2).
-    pub const fn is_kept(&self) -> bool {
+    pub(crate) const fn is_kept(&self) -> bool {
         matches!(
             self,
             Element::TraceInfo { .. }

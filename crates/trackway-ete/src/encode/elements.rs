@@ -470,7 +470,7 @@ impl Unit {
     }
 
     /// As [`exception`](Unit::exception), with what its source had of it, for the account.
-    pub fn exception_with(&mut self, number: u16, next: Option<(u64, Isa)>, known: KnownTrap) {
+    pub(crate) fn exception_with(&mut self, number: u16, next: Option<(u64, Isa)>, known: KnownTrap) {
         let forced = match number {
             exception_type::PE_RESET => self.program.force_reset,
             exception_type::SYSTEM_ERROR => self.program.force_error,

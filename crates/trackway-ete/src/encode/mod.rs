@@ -19,6 +19,27 @@
 //! assert_eq!(bytes[bytes.len() - 2..], [0xd4, 0xc2]); // 24 and 6 branches taken
 //! # Ok::<(), trackway_ete::ConfigError>(())
 //! ```
+//!
+//! A core also reports what passes beside its instructions:
+//!
+//! ```
+//! # use trackway_core::Isa;
+//! # use trackway_ete::encode::{Implementation, Instruction, Model, Registers, Unit};
+//! let mut registers = Registers::new(&Implementation::default()).everything();
+//! registers.set("TRCCONFIGR", 0x811); // RES1, CCI and TS: cycle counts and timestamps
+//! let mut unit = Unit::new(registers, Model::default(), None)?;
+//! unit.enable()?;
+//! unit.instruction(&Instruction::new(Isa::A64, 0x1000, 0xd503_201f, true));
+//! unit.elapse(20); // a slow instruction
+//! unit.raise_inputs(1); // for the resource selectors
+//! unit.set_timestamp(0x1234, None); // a counter of the core's own
+//! unit.set_cycles(Some(7));
+//! unit.request_timestamp(); // the instruction TSB CSYNC
+//! unit.instrumentation(42); // the instruction TRCIT
+//! unit.disable()?;
+//! # assert!(!unit.take().is_empty());
+//! # Ok::<(), trackway_ete::ConfigError>(())
+//! ```
 
 mod account;
 mod config;

@@ -371,7 +371,7 @@ impl Unit {
     }
 
     /// Sets TRCRSR.TA: the instruction before the next one counts as traced, and so does an exception after it.
-    pub fn set_active(&mut self) {
+    pub(crate) fn set_active(&mut self) {
         self.was_active = true;
     }
 
@@ -381,7 +381,7 @@ impl Unit {
     }
 
     /// The core reports its timestamps, or its cycles, itself: the unit traces those and none of its own.
-    pub fn report_time(&mut self, timestamps: bool, cycles: bool) {
+    pub(crate) fn report_time(&mut self, timestamps: bool, cycles: bool) {
         self.is_timed |= timestamps;
         self.is_clocked |= cycles;
     }

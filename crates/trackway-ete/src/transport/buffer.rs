@@ -112,6 +112,17 @@ impl TraceBuffer {
     }
 
     /// K10.5.11, second method: a trigger that is detected from the start raises the interrupt after `watermark` bytes.
+    ///
+    /// ```
+    /// use trackway_ete::{BufferStatus, Mode, TraceBuffer};
+    /// let mut buffer = TraceBuffer::with_watermark_by_trigger(0x8000, 0x8100, 0x80, Mode::Circular);
+    /// buffer.write(&[0; 0x90]);
+    /// assert_eq!(buffer.status, BufferStatus { interrupt: true, triggered: true, ..BufferStatus::default() });
+    /// assert_eq!(buffer.events, [0x80]);
+    /// // Software has read the trace so far.
+    /// buffer.clear_interrupt();
+    /// assert!(!buffer.status.interrupt);
+    /// ```
     pub fn with_watermark_by_trigger(base: u64, limit: u64, watermark: u64, mode: Mode) -> Self {
         TraceBuffer {
             trigger_mode: TriggerMode::Interrupt,

@@ -16,7 +16,7 @@ pub struct Chain {
 
 impl Chain {
     /// The maximum number of bytes of a field of `bits` bits; a byte at that place holds eight bits.
-    pub const fn max_len(bits: u32) -> u32 {
+    pub(crate) const fn max_len(bits: u32) -> u32 {
         (bits - 8).div_ceil(7) + 1
     }
 
@@ -31,7 +31,7 @@ impl Chain {
     }
 
     /// The number of bits sent, of a field of `bits` bits.
-    pub const fn bits_sent(self, bits: u32) -> u32 {
+    pub(crate) const fn bits_sent(self, bits: u32) -> u32 {
         let sent = if self.len as u32 == Self::max_len(bits) { bits } else { 7 * self.len as u32 };
         if sent > bits { bits } else { sent }
     }

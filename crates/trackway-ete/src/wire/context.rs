@@ -32,11 +32,11 @@ impl Context {
         self.info & 0x10 != 0
     }
     /// V: a virtual context identifier follows.
-    pub const fn has_vmid(&self) -> bool {
+    pub(crate) const fn has_vmid(&self) -> bool {
         self.info & 0x40 != 0
     }
     /// C: a context identifier follows.
-    pub const fn has_context_id(&self) -> bool {
+    pub(crate) const fn has_context_id(&self) -> bool {
         self.info & 0x80 != 0
     }
 

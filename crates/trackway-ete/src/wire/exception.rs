@@ -54,7 +54,7 @@ impl Exception {
         self.info >> 5 & 2 | self.info & 1
     }
     /// A fault is pending (ETMv4, M profile).
-    pub const fn fault_pending(&self) -> bool {
+    pub(crate) const fn fault_pending(&self) -> bool {
         matches!(self.info2, Some(info) if info & 0x20 != 0)
     }
     /// The exception type, five bits or ten.

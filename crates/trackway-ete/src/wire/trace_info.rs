@@ -35,7 +35,7 @@ impl TraceInfo {
     }
 
     /// INFO.CC_ENABLED: cycle counting is on.
-    pub const fn cycle_counting(&self) -> bool {
+    pub(crate) const fn cycle_counting(&self) -> bool {
         self.sections[0].value & 1 != 0
     }
     /// INFO.IN_TRANS: the core is in a transaction.

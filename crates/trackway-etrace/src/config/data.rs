@@ -26,17 +26,17 @@ impl Compress {
     }
 
     /// The value of a code in `DataCompress` (table 2.2).
-    pub const fn from_code(code: u64) -> Self {
+    pub(crate) const fn from_code(code: u64) -> Self {
         [Compress::Off, Compress::Xor, Compress::Difference, Compress::Both][code as usize & 3]
     }
 
     /// May data be sent as exclusive or?
-    pub const fn has_xor(self) -> bool {
+    pub(crate) const fn has_xor(self) -> bool {
         matches!(self, Compress::Xor | Compress::Both)
     }
 
     /// May data be sent as differences?
-    pub const fn has_difference(self) -> bool {
+    pub(crate) const fn has_difference(self) -> bool {
         matches!(self, Compress::Difference | Compress::Both)
     }
 }

@@ -22,7 +22,7 @@ pub enum ResyncMode {
 
 impl ResyncMode {
     /// The mode of a code in `ResyncMode` (table 2.1).
-    pub const fn from_code(code: u32) -> Self {
+    pub(crate) const fn from_code(code: u32) -> Self {
         [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::Halfwords][code as usize & 3]
     }
 }

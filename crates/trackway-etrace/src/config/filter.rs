@@ -177,7 +177,7 @@ impl From<FilterKeys> for Filter {
 
 impl FilterConfig {
     /// Does any comparator report addresses?
-    pub fn has_watchpoints(&self) -> bool {
+    pub(crate) fn has_watchpoints(&self) -> bool {
         self.comparators.iter().any(|unit| unit.p_notify || unit.s_notify)
     }
 

@@ -182,7 +182,7 @@ impl Encoder {
 
     /// Changes the settings. Other modes end the trace and start it again with a support packet that reports them;
     /// filters and resynchronisation change without a packet.
-    pub fn reconfigure(&mut self, config: &Config, cycle: u64) -> Result<(), ConfigError> {
+    pub(crate) fn reconfigure(&mut self, config: &Config, cycle: u64) -> Result<(), ConfigError> {
         config.check()?;
         self.usual = false;
         let before = &self.config;
@@ -213,7 +213,7 @@ impl Encoder {
     }
 
     /// Switches instruction and data trace on and off (table 2.1). The trace so far ends; support packets report it.
-    pub fn set_enable(&mut self, ienable: bool, denable: bool, cycle: u64) {
+    pub(crate) fn set_enable(&mut self, ienable: bool, denable: bool, cycle: u64) {
         let denable = denable && self.config.data.enable;
         let before = (!self.qualifier.disabled, self.data.on);
         if before == (ienable, denable) {

@@ -42,7 +42,7 @@ impl History {
     }
 
     /// Sets the last address.
-    pub fn set_address(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>) {
+    pub(crate) fn set_address(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>) {
         self.addresses[Self::class(dtype, dsize)] = address;
     }
 

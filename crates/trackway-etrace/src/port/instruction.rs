@@ -80,7 +80,7 @@ impl Itype {
 
     /// Is the target unknown from the program text, modes apart? Trap returns count too.
     #[inline]
-    pub const fn is_uninferable(self) -> bool {
+    pub(crate) const fn is_uninferable(self) -> bool {
         matches!(self.0, 3 | 6 | 8 | 10 | 12 | 13 | 14)
     }
 }

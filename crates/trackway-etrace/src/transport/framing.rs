@@ -103,7 +103,7 @@ impl Framing {
     }
 
     /// Bits of the source id.
-    pub const fn source_bits(&self) -> u32 {
+    pub(crate) const fn source_bits(&self) -> u32 {
         match self {
             Framing::Encap { srcid_width, .. } => *srcid_width,
             Framing::Ultrasoc { index_width } => *index_width,
@@ -120,7 +120,7 @@ impl Framing {
     }
 
     /// Does a frame say whether it holds instruction or data trace?
-    pub const fn marks_data(&self) -> bool {
+    pub(crate) const fn marks_data(&self) -> bool {
         match self {
             Framing::Smi => true,
             Framing::Encap { type_width, .. } => *type_width >= 2,

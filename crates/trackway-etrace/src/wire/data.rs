@@ -242,7 +242,7 @@ pub struct Csr {
 
 impl Csr {
     /// A read-only register has no operand (table 7.12). Not meaningful where the address is a difference.
-    pub const fn is_read_only(&self) -> bool {
+    pub(crate) const fn is_read_only(&self) -> bool {
         self.addr_msbs >> 4 == 3
     }
 }

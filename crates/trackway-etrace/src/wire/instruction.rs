@@ -270,7 +270,7 @@ impl Reported {
     }
 
     /// Fills `irdepth` with copies of the updiscon bit, as required where no depth is reported.
-    pub fn without_depth(mut self, l: &Layout) -> Self {
+    pub(crate) fn without_depth(mut self, l: &Layout) -> Self {
         let last = (self.address >> (l.address - 1) & 1 == 1) ^ self.notify ^ self.updiscon;
         self.irdepth = fill(last, l);
         self
@@ -320,7 +320,7 @@ impl JumpTarget {
     }
 
     /// Fills `irdepth` with copies of the bit before it, as required where no depth is reported.
-    pub fn without_depth(mut self, l: &Layout) -> Self {
+    pub(crate) fn without_depth(mut self, l: &Layout) -> Self {
         self.irdepth = fill(self.last_bit(), l);
         self
     }
@@ -450,7 +450,7 @@ impl Packet {
     }
 
     /// Is it of format 3, and not one that reports branches and addresses?
-    pub const fn is_format_3(&self) -> bool {
+    pub(crate) const fn is_format_3(&self) -> bool {
         matches!(self, Packet::Start(_) | Packet::Trap(_) | Packet::Context(_) | Packet::Support(_))
     }
 

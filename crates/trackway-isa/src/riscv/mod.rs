@@ -36,7 +36,8 @@ pub use csr::{CSRS, csr_name, csr_number};
 pub use flow::{flow, is_branch, is_plain, length};
 pub use operand::Operand;
 pub use table::{Encoding, INSTRUCTIONS, Op, RV32_FORMS};
-pub use text::{float_number, int_number, mnemonic, register_name, text, write_text};
+pub(crate) use text::{float_number, int_number};
+pub use text::{mnemonic, register_name, text, write_text};
 
 use trackway_core::Isa;
 

@@ -28,13 +28,13 @@ pub fn register_name(number: u8) -> &'static str {
 }
 
 /// Number of the integer register with this ABI name; `fp` is another name of `s0`.
-pub fn int_number(name: &str) -> Option<u16> {
+pub(crate) fn int_number(name: &str) -> Option<u16> {
     let name = if name == "fp" { "s0" } else { name };
     X_ABI.iter().position(|known| *known == name).map(|number| number as u16)
 }
 
 /// Number of the floating-point register with this ABI name.
-pub fn float_number(name: &str) -> Option<u16> {
+pub(crate) fn float_number(name: &str) -> Option<u16> {
     F_ABI.iter().position(|known| *known == name).map(|number| number as u16)
 }
 

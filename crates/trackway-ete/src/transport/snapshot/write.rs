@@ -55,7 +55,7 @@ impl SnapshotWriter {
     }
 
     /// As [`create`](SnapshotWriter::create), in the folder of a target, which notices that the disk is full.
-    pub fn create_for(
+    pub(crate) fn create_for(
         target: &Target,
         folder: &Path,
         framing: Framing,
