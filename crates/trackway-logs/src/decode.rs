@@ -10,6 +10,7 @@ use trackway_core::{
 use crate::lines::Place;
 use crate::log::{Lift, Log};
 use crate::walk::{Stop, each};
+use trackway_format::Cut;
 
 /// Bytes per part, for analyses on threads.
 const PART: usize = 1 << 20;
@@ -64,6 +65,27 @@ impl<L: Log> Decoder<L> {
         let lift = log.lift(source);
         let part = part.unwrap_or(PART);
         Decoder { log, source, feed: Feed::new(input), lift, tally: Tally::default(), size, part }
+    }
+
+    /// The first places at or after the offsets `wanted` where a group begins; the end where there is none.
+    pub(crate) fn cuts(mut self, wanted: &[u64]) -> Vec<Cut> {
+        // An eager batch ends with its first group.
+        let (mut cuts, mut batch) = (Vec::new(), Batch { is_eager: true, ..Batch::default() });
+        let mut more = true;
+        while more {
+            batch.clear();
+            more = match self.fill(&mut batch) {
+                Ok(more) => more,
+                Err(_) => !matches!(self.enter(), Ok(Entry::End) | Err(_)),
+            };
+            let offset = self.tally.place.offset;
+            while wanted.get(cuts.len()).is_some_and(|at| *at <= offset) && !self.lift.is_open() {
+                cuts.push(Cut { offset, ..Cut::default() });
+            }
+        }
+        let end = Cut { offset: self.tally.place.offset, ..Cut::default() };
+        cuts.resize(wanted.len(), end);
+        cuts
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use trackway_core::{
     Cancel, Feed, Finding, FormatId, Input, Items, Meta, Output, Rule, Sink, Source, Stream,
 };
-use trackway_format::{Content, Format, Key, Omits, Opened, Opening, Probe, Recognised, Result, Writing};
+use trackway_format::{
+    Content, Cut, Error, Format, Key, Omits, Opened, Opening, Probe, Recognised, Result, Writing,
+};
 use trackway_image::Image;
 use trackway_io::{Compression, compress};
 
@@ -158,6 +160,18 @@ impl<L: Log> Opened for OpenedLog<L> {
 
     fn bytes(&mut self) -> Result<Input> {
         self.content.input()
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> Result<Vec<Vec<Cut>>> {
+        let why = match self.meta.sources.len() {
+            _ if !L::CUTS => "the format has no places where it can be cut",
+            2.. => "the lines of its cores are mixed",
+            _ => {
+                let decoder = Decoder::new(Arc::clone(&self.log), 0, self.content.input()?, None);
+                return Ok(vec![decoder.cuts(wanted.first().map_or(&[], Vec::as_slice))]);
+            }
+        };
+        Err(Error::Unsupported(why.into()))
     }
 }
 

@@ -46,6 +46,9 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// True if [`open`](Log::open) asks for a [survey](Start::survey).
     const SURVEYS: bool = false;
 
+    /// True if it can be cut before any group: the lines from there on are a log of their own.
+    const CUTS: bool = false;
+
     /// Lines to events.
     type Lift: Lift;
     /// Lines to findings.

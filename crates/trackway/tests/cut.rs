@@ -311,6 +311,43 @@ fn copies_are_exact() {
 }
 
 #[test]
+fn a_spike_log_is_cut_between_instructions() {
+    let folder = Folder::new("spike");
+    let spike = *FORMATS.iter().find(|format| format.id().as_str() == "spike").unwrap();
+    let path = folder.0.join("trace.spike");
+    let sample = write(&riscv(3_000), spike, path, &Settings::default()).unwrap();
+    let split = |sample: &Sample, name: &str| {
+        let trace = sample.open();
+        cut::split(&trace, &folder.fresh(name), 4, trace.settings()).unwrap()
+    };
+    let four = split(&sample, "four");
+    assert_eq!((four.parts.len(), &four.why), (4, &None));
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let parts: Vec<String> = four.parts.iter().map(read).collect();
+    let whole = read(&sample.path);
+    assert!(parts.concat() == whole);
+    for part in &parts {
+        assert!(part.len() > whole.len() / 5 && part.starts_with("core   0: "), "{}", &part[..60]);
+    }
+    let count = |path: &Path| {
+        let (mut source, mut batch) = (open_part(&sample, path).events().unwrap(), Default::default());
+        let mut count = 0;
+        while source.fill(&mut batch).unwrap() {
+            count += batch.instructions();
+        }
+        count
+    };
+    assert_eq!(four.parts.iter().map(|path| count(path)).sum::<u64>(), count(&sample.path));
+    // Two cores: the lines of one lie between those of the other.
+    let line = |line: &str| format!("{line}\n{}\n", line.replace("core   0", "core   1"));
+    let both: String = whole.lines().map(line).collect();
+    std::fs::write(&sample.path, both).unwrap();
+    let one = split(&sample, "one");
+    assert_eq!(one.parts.len(), 1);
+    assert_eq!(one.why.as_deref(), Some("it cannot be cut: the lines of its cores are mixed"));
+}
+
+#[test]
 fn parts_that_do_not_fit_are_refused() {
     let folder = Folder::new("misfits");
     let samples = written(&folder.0, 3_000, 8);

@@ -113,6 +113,7 @@ impl Log for Spike {
     const KINDS: &'static [&'static str] = &["commit", "text", "exception", "tval", "symbol", "blank"];
     const WRITTEN: bool = true;
     const SURVEYS: bool = true;
+    const CUTS: bool = true;
     const OMITS: Omits = Omits { implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
