@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Output;
 
+use crate::behind::Behind;
 use crate::error::FileError;
 
 /// Where a trace is written: a file or folder that may have files beside it, or stdout.
@@ -45,6 +46,8 @@ struct State {
     reserve: Option<File>,
     /// The disk was full, and the reserve is in use.
     full: bool,
+    /// A thread writes the file.
+    behind: bool,
 }
 
 impl Drop for State {
@@ -106,8 +109,14 @@ impl Target {
             let file = self.noted(path, || File::options().write(true).truncate(true).open(path))?;
             return Ok(Output::Stream(Box::new(self.watch(file))));
         }
-        let file = self.noted(path, || self.stage_file(path))?;
-        Ok(Output::File(Box::new(self.watch(file))))
+        let file = self.watch(self.noted(path, || self.stage_file(path))?);
+        let behind = self.lock().behind;
+        Ok(Output::File(if behind { Box::new(Behind::new(file)) } else { Box::new(file) }))
+    }
+
+    /// From here on a file is written by a thread of its own, while the caller makes the next bytes.
+    pub fn write_behind(&self) {
+        self.lock().behind = true;
     }
 
     /// Creates the folder whose main file is `main`; returns the path to write into.
