@@ -90,20 +90,22 @@ impl Found<'_> {
     /// Checks all sources, each alone where the format can; returns the number of items.
     fn check(&mut self, trace: &mut Trace, file: &Path, progress: &Progress) -> trackway::Result<u64> {
         let names = trace.meta().sources.clone();
-        let mut items = 0;
         if names.len() > 1 && trace.divides_items() {
+            let mut items = 0;
             let options =
                 self.args.common.options().map_err(|failure| trackway::Error::Config(failure.to_string()))?;
             for name in &names {
                 let mut one = Options { source: Some(name.clone()), ..options.clone() }.open(file)?;
                 progress.follow(&one);
-                items += one.check(&mut |finding| self.take(finding, Some(name)))?;
-                trackway::check_program(&mut one, &mut |finding| self.take(finding, Some(name)))?;
+                let mut take = |finding| self.take(finding, Some(name));
+                let (checked, compared) = trackway::check_with_program(&mut one, &mut take)?;
+                compared?;
+                items += checked;
             }
             return Ok(items);
         }
-        items += trace.check(&mut |finding| self.take(finding, None))?;
-        match trackway::check_program(trace, &mut |finding| self.take(finding, None)) {
+        let (items, compared) = trackway::check_with_program(trace, &mut |finding| self.take(finding, None))?;
+        match compared {
             Err(trackway::Error::ReadOnce) => {
                 say!("not compared with the program: the input is a stream, which is read once");
                 Ok(items)

@@ -100,7 +100,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     )?;
     let mut trace = options.open(&recorded).map_err(failed)?;
     let programs = trace.programs().map_err(failed)?;
-    let mut listing = Listing::new(&mut out, &trace, programs, Colours::of_stdout());
+    let mut listing = Listing::new(trace.meta().isa, trace.format(), programs, Colours::of_stdout());
     let mut source = trace.events().map_err(failed)?;
     let mut batch = Batch::default();
     source.fill(&mut batch).map_err(|error| failed(error.into()))?;
@@ -109,7 +109,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     {
         listing.event(&batch, event, number as u64, &mut Budget(u64::MAX))?;
     }
-    drop(listing);
+    out.write_all(listing.text())?;
 
     writeln!(out, "\n{:<8} {:>8} {:>10}  {:<9} not held", "format", "bytes", "bits/insn", "decoded")?;
     let mut agree = true;

@@ -1,10 +1,9 @@
 //! `dump --jsonl`: events as JSON.
 
-use std::io::{Result, Write};
+use std::io::Result;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use trackway::Trace;
 use trackway_core::{
     Accesses, Batch, Context, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value,
 };
@@ -34,8 +33,8 @@ const NUMBERS: [&str; 15] = [
 ];
 
 /// One JSON object per event.
-pub(crate) struct Lines<W> {
-    out: W,
+pub(crate) struct Lines {
+    out: Vec<u8>,
     name: Option<String>,
     meta: Isa,
     isa: Isa,
@@ -43,11 +42,10 @@ pub(crate) struct Lines<W> {
     programs: Vec<Arc<Image>>,
 }
 
-impl<W: Write> Lines<W> {
-    pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>) -> Self {
-        let isa = trace.meta().isa;
+impl Lines {
+    pub(crate) fn new(isa: Isa, programs: Vec<Arc<Image>>) -> Self {
         let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
-        Lines { out, name: None, meta: isa, isa, columns, programs }
+        Lines { out: Vec::new(), name: None, meta: isa, isa, columns, programs }
     }
 
     /// Facts about an instruction beside the event's own fields.
@@ -142,7 +140,11 @@ fn field(name: &str, text: &str) -> Json {
     }
 }
 
-impl<W: Write> View for Lines<W> {
+impl View for Lines {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
     fn source(&mut self, source: u16, name: Option<&str>, _: &mut Budget) -> Result<()> {
         if self.programs.len() > 1 {
             let program = trackway_image::program(&self.programs, source);
@@ -154,7 +156,7 @@ impl<W: Write> View for Lines<W> {
     }
 
     fn enter(&mut self, context: &Context) {
-        self.isa = context.isa.unwrap_or(self.isa);
+        self.isa = context.isa.unwrap_or(self.meta);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
@@ -193,9 +195,5 @@ impl<W: Write> View for Lines<W> {
             _ => {}
         }
         write_line(&mut self.out, &object.into())
-    }
-
-    fn end(&mut self, _: &mut Budget) -> Result<()> {
-        self.out.flush()
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{Result, Write};
 use std::sync::Arc;
 
-use trackway::Trace;
 use trackway::format::Format;
 use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
 use trackway_image::{Image, Listing as Columns};
@@ -14,8 +13,8 @@ use crate::plain::plain;
 use crate::view::{Budget, View};
 
 /// Writes the listing.
-pub(crate) struct Listing<W> {
-    out: W,
+pub(crate) struct Listing {
+    out: Vec<u8>,
     meta: Isa,
     isa: Isa,
     format: &'static dyn Format,
@@ -25,17 +24,15 @@ pub(crate) struct Listing<W> {
     colours: Colours,
 }
 
-impl<W: Write> Listing<W> {
-    pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>, colours: Colours) -> Self {
-        let isa = trace.meta().isa;
+impl Listing {
+    pub(crate) fn new(
+        isa: Isa,
+        format: &'static dyn Format,
+        programs: Vec<Arc<Image>>,
+        colours: Colours,
+    ) -> Self {
         let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
-        Listing { out, meta: isa, isa, format: trace.format(), columns, programs, colours }
-    }
-
-    /// Without colours, for a source that need not be a file.
-    pub(crate) fn of(out: W, isa: Isa, format: &'static dyn Format, programs: Vec<Arc<Image>>) -> Self {
-        let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
-        Listing { out, meta: isa, isa, format, columns, programs, colours: Colours::default() }
+        Listing { out: Vec::new(), meta: isa, isa, format, columns, programs, colours }
     }
 
     fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Result<()> {
@@ -152,7 +149,11 @@ fn value(out: &mut impl Write, batch: &Batch, value: Value) -> Result<()> {
     }
 }
 
-impl<W: Write> View for Listing<W> {
+impl View for Listing {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
     fn source(&mut self, source: u16, heading: Option<&str>, _: &mut Budget) -> Result<()> {
         if self.programs.len() > 1 {
             let program = trackway_image::program(&self.programs, source);
@@ -164,7 +165,7 @@ impl<W: Write> View for Listing<W> {
     }
 
     fn enter(&mut self, context: &Context) {
-        self.isa = context.isa.unwrap_or(self.isa);
+        self.isa = context.isa.unwrap_or(self.meta);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
@@ -197,9 +198,5 @@ impl<W: Write> View for Listing<W> {
         let Colours { bad, event: other, .. } = self.colours;
         let style = if matches!(event.kind, EventKind::Gap(_)) { bad } else { other };
         writeln!(self.out, "       --  {style}{kind}{style:#}{line}")
-    }
-
-    fn end(&mut self, _: &mut Budget) -> Result<()> {
-        self.out.flush()
     }
 }

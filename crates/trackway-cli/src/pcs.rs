@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use serde_json::json;
-use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
+use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Outcome};
 use trackway_isa::flow;
 
 use crate::hex::digits;
@@ -20,8 +20,8 @@ fn heading(out: &mut impl Write, json: bool, name: Option<&str>) -> Result<()> {
 }
 
 /// One line per retired instruction.
-pub(crate) struct Pcs<W> {
-    out: W,
+pub(crate) struct Pcs {
+    out: Vec<u8>,
     attempted: bool,
     json: bool,
     name: Option<String>,
@@ -29,9 +29,9 @@ pub(crate) struct Pcs<W> {
     unknown: u64,
 }
 
-impl<W: Write> Pcs<W> {
-    pub(crate) fn new(out: W, attempted: bool, json: bool) -> Self {
-        Pcs { out, attempted, json, name: None, unknown: 0 }
+impl Pcs {
+    pub(crate) fn new(attempted: bool, json: bool) -> Self {
+        Pcs { out: Vec::new(), attempted, json, name: None, unknown: 0 }
     }
 
     fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> Result<()> {
@@ -51,7 +51,11 @@ impl<W: Write> Pcs<W> {
     }
 }
 
-impl<W: Write> View for Pcs<W> {
+impl View for Pcs {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
     fn source(&mut self, _: u16, name: Option<&str>, _: &mut Budget) -> Result<()> {
         self.name = name.map(str::to_string);
         heading(&mut self.out, self.json, name)
@@ -88,22 +92,48 @@ impl<W: Write> View for Pcs<W> {
     }
 
     fn end(&mut self, _: &mut Budget) -> Result<()> {
-        self.out.flush()?;
         if self.unknown > 0 {
             say!("{} instructions have no address: the trace does not say where it starts", self.unknown);
         }
         Ok(())
     }
+
+    fn end_part(&mut self) -> Ends {
+        Ends { unknown: std::mem::take(&mut self.unknown), ..Ends::default() }
+    }
+
+    fn join(&mut self, part: Ends) -> Result<()> {
+        self.unknown += part.unknown;
+        Ok(())
+    }
 }
 
 /// One line per straight run. Steps are joined up to the next transfer, runs where one continues into the next.
-pub(crate) struct Runs<W> {
-    out: W,
+pub(crate) struct Runs {
+    out: Vec<u8>,
     json: bool,
     name: Option<String>,
     meta: Isa,
     isa: Isa,
     run: Option<Straight>,
+    /// In a part of a trace: its first run was not seen to its end, and may continue one of the part before.
+    is_first: bool,
+    first: Option<First>,
+}
+
+/// The end of the run that is open where a part begins, with the run of the part that may continue it.
+type First = (Option<Straight>, Exit);
+
+/// The ends of a part, which decide what its neighbours print.
+#[derive(Default)]
+pub(crate) struct Ends {
+    /// Instructions without an address.
+    unknown: u64,
+    /// The source at its end.
+    name: Option<String>,
+    first: Option<First>,
+    /// The run at its end; the only one if there is no first.
+    last: Option<Straight>,
 }
 
 /// The current run.
@@ -115,9 +145,9 @@ struct Straight {
     count: u64,
 }
 
-impl<W: Write> Runs<W> {
-    pub(crate) fn new(out: W, json: bool, meta: &Meta) -> Self {
-        Runs { out, json, name: None, meta: meta.isa, isa: meta.isa, run: None }
+impl Runs {
+    pub(crate) fn new(json: bool, isa: Isa) -> Self {
+        Runs { out: Vec::new(), json, name: None, meta: isa, isa, run: None, is_first: false, first: None }
     }
 
     /// Adds a stretch that leaves by `exit`.
@@ -126,6 +156,7 @@ impl<W: Write> Runs<W> {
             Some(run) if run.end == stretch.start => {
                 (run.end, run.count) = (stretch.end, run.count + stretch.count)
             }
+            None if self.is_first => self.run = Some(stretch),
             _ => {
                 self.close(Exit::End, budget)?;
                 self.run = Some(stretch);
@@ -135,6 +166,10 @@ impl<W: Write> Runs<W> {
     }
 
     fn close(&mut self, exit: Exit, budget: &mut Budget) -> Result<()> {
+        if std::mem::take(&mut self.is_first) {
+            self.first = Some((self.run.take(), exit));
+            return Ok(());
+        }
         let Some(Straight { start, end, number, count }) = self.run.take() else { return Ok(()) };
         if !budget.take() {
             return Ok(());
@@ -155,7 +190,11 @@ impl<W: Write> Runs<W> {
     }
 }
 
-impl<W: Write> View for Runs<W> {
+impl View for Runs {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
     fn source(&mut self, _: u16, name: Option<&str>, budget: &mut Budget) -> Result<()> {
         self.close(Exit::End, budget)?;
         self.isa = self.meta;
@@ -164,7 +203,7 @@ impl<W: Write> View for Runs<W> {
     }
 
     fn enter(&mut self, context: &Context) {
-        self.isa = context.isa.unwrap_or(self.isa);
+        self.isa = context.isa.unwrap_or(self.meta);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
@@ -195,7 +234,34 @@ impl<W: Write> View for Runs<W> {
     }
 
     fn end(&mut self, budget: &mut Budget) -> Result<()> {
-        self.close(Exit::End, budget)?;
-        self.out.flush()
+        self.close(Exit::End, budget)
+    }
+
+    fn begin_part(&mut self, context: &Context) {
+        self.enter(context);
+        (self.run, self.first, self.is_first) = (None, None, true);
+    }
+
+    fn end_part(&mut self) -> Ends {
+        let (first, last) = (self.first.take(), self.run.take());
+        Ends { unknown: 0, name: self.name.clone(), first, last }
+    }
+
+    fn join(&mut self, part: Ends) -> Result<()> {
+        let all = &mut Budget(u64::MAX);
+        match (part.first, part.last) {
+            (None, None) => return Ok(()),
+            (None, Some(only)) => return self.add(only, Exit::Next, all),
+            (Some((Some(run), exit)), last) => {
+                self.add(run, exit, all)?;
+                self.run = last;
+            }
+            (Some((None, exit)), last) => {
+                self.close(exit, all)?;
+                self.run = last;
+            }
+        }
+        self.name = part.name;
+        Ok(())
     }
 }

@@ -3,8 +3,13 @@
 use std::io::Result;
 use trackway_core::{Batch, Context, Event};
 
-/// Prints events one by one, in one of the shapes.
+use crate::pcs::Ends;
+
+/// Writes events one by one into memory, in one of the shapes.
 pub(crate) trait View {
+    /// Everything written so far; the caller takes it out.
+    fn text(&mut self) -> &mut Vec<u8>;
+
     /// The events that follow come from this source; `heading` is its name where there are several.
     fn source(&mut self, source: u16, heading: Option<&str>, budget: &mut Budget) -> Result<()>;
 
@@ -17,7 +22,27 @@ pub(crate) trait View {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()>;
 
     /// After the last event.
-    fn end(&mut self, budget: &mut Budget) -> Result<()>;
+    fn end(&mut self, budget: &mut Budget) -> Result<()> {
+        let _ = budget;
+        Ok(())
+    }
+
+    /// Before a part of a trace, which begins in this context. It is shown apart from the part before it, which another
+    /// view may have.
+    fn begin_part(&mut self, context: &Context) {
+        self.enter(context);
+    }
+
+    /// After a part: all that is open at its ends.
+    fn end_part(&mut self) -> Ends {
+        Ends::default()
+    }
+
+    /// Joins a part that another view showed, and that follows everything shown so far: writes what comes before its text.
+    fn join(&mut self, part: Ends) -> Result<()> {
+        let _ = part;
+        Ok(())
+    }
 }
 
 /// Lines that may still be printed; details of a line are free.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway::{Counts, Ended, Health, ProgramCheck, Verdict, read_all};
+use trackway::{Before, Counts, Ended, Health, ProgramCheck, Verdict, read_all, read_in_groups};
 use trackway_core::{Batch, Context, Isa, Observer, Source};
 use trackway_image::Image;
 
@@ -37,6 +37,30 @@ pub(crate) fn walk(
             errors.set(health.errors);
             progress.update(source, health);
         },
+    );
+    let ended = ended.map_err(|ended| failure(common, path, &health, ended));
+    (health, ended)
+}
+
+/// As [`walk`], in groups on several threads: `work` sees each with the state before it, and `join` its results in order.
+pub(crate) fn walk_in_groups<B: Before, L, T: Send>(
+    (common, path): (&Common, &Path),
+    threads: usize,
+    source: &mut dyn Source,
+    progress: &Progress,
+    past: &mut B,
+    local: impl Fn() -> L + Sync,
+    work: impl Fn(&mut L, B::State, &[Batch]) -> T + Sync,
+    mut join: impl FnMut(T) -> Result<(), Failure>,
+) -> (Health, Result<(), Failure>) {
+    let (health, ended) = read_in_groups(
+        source,
+        (threads, common.strict),
+        past,
+        |source, health| progress.update(source, health),
+        local,
+        work,
+        |result, _| join(result),
     );
     let ended = ended.map_err(|ended| failure(common, path, &health, ended));
     (health, ended)

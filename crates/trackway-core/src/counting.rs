@@ -30,6 +30,16 @@ impl Counting {
         self.sink.put(batch)
     }
 
+    /// Writes the events of a batch whose facts are [added](Counting::add) on their own.
+    pub fn put_counted(&mut self, batch: &Batch) -> Result<()> {
+        self.sink.put(batch)
+    }
+
+    /// Adds facts that were counted elsewhere.
+    pub fn add(&mut self, facts: &Counts) {
+        self.facts.merge(facts);
+    }
+
     /// The facts so far.
     pub fn facts(&self) -> &Counts {
         &self.facts

@@ -8,8 +8,8 @@ use crate::observer::Observer;
 use crate::saved::Saved;
 
 /// Produces events: the `lift` side of a format. Formats implement [`Decode`](crate::Decode) and get this from
-/// [`Stream`](crate::Stream).
-pub trait Source {
+/// [`Stream`](crate::Stream). Threads may take turns in reading from it.
+pub trait Source: Send {
     /// Facts about the trace as a whole.
     fn meta(&self) -> &Meta;
 

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use trackway_core::{
-    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
+    Batch, Contexts, Counting, Counts, ErrorKind, Event, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta,
+    Observer, Source,
 };
 use trackway_format::{Carried, Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
 
 use crate::conversion::{Conversion, Written};
 use crate::formats::{for_output, insert_name};
-use crate::health::{Ended, Health, read_all};
+use crate::groups::{Before, read_in_groups};
+use crate::health::{Ended, Health};
 use crate::machine::Machine;
 use crate::program_check::ProgramCheck;
 use crate::proof::{self, Prove};
@@ -73,7 +75,7 @@ pub fn convert_with(
     trace: &mut Trace,
     target: &Target,
     options: &ConvertOptions,
-    progress: impl FnMut(&dyn Source, &Health),
+    progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
     let by_name = || target.path.as_deref().and_then(|path| for_output(trace.formats(), path));
     let into = options.into.or_else(by_name).unwrap_or(trace.format());
@@ -127,8 +129,11 @@ fn add_proof(
 
 /// The same items in another container.
 fn copy(trace: &mut Trace, target: &Target, settings: &Settings) -> Result<Conversion> {
-    let program = trace.program().clone();
-    let writing = Writing { target: target.clone(), settings, program: &program, threads: trace.threads() };
+    let (program, threads) = (trace.program().clone(), trace.threads());
+    if threads > 1 {
+        target.write_behind();
+    }
+    let writing = Writing { target: target.clone(), settings, program: &program, threads };
     let items = trace.copy_to(writing)?;
     let mut ledger = Ledger::default();
     ledger.add(Fate::Kept, Fact::Items, items);
@@ -193,7 +198,7 @@ pub(crate) fn convert_events(
     settings: &Settings,
     options: &ConvertOptions,
     original: &mut dyn FnMut() -> Result<Box<dyn Source>>,
-    progress: impl FnMut(&dyn Source, &Health),
+    progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
     let mut conversion = lower(events, target, into, settings, options, progress)?;
     add_proof(&mut conversion, trace, into, settings, options, original)?;
@@ -207,44 +212,63 @@ fn lower(
     into: &'static dyn Format,
     settings: &Settings,
     options: &ConvertOptions,
-    progress: impl FnMut(&dyn Source, &Health),
+    progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
-    let Events { mut source, meta, program, threads, mut check } = events;
-    let split = meta.sources.len() > 1 && !into.holds_several_sources();
-    let metas = if split { one_each(&meta) } else { vec![meta] };
+    let Events { mut source, meta: all, program, threads, check } = events;
+    let split = all.sources.len() > 1 && !into.holds_several_sources();
+    let metas = if split { one_each(&all) } else { vec![all.clone()] };
     let mut outputs: Vec<Written> = Vec::new();
     let mut sinks = Vec::new();
     for (n, meta) in metas.iter().enumerate() {
         let target = if split { target_of(target, &meta.sources[0])? } else { target.clone() };
+        if threads > 1 {
+            target.write_behind();
+        }
         let writing = Writing { target: target.clone(), settings, program: &program, threads };
         sinks.push(Counting::new(into.create(writing, meta).map_err(of_target)?, meta));
         outputs.push(Written { target, ledger: None, source: split.then_some(n as u16) });
     }
-    let mut batch = Batch::default();
     let mut count = 0;
-    let (health, ended) = read_all(
+    let mut past = Past { contexts: Contexts::new(&all), check };
+    let (health, ended) = read_in_groups(
         &mut *source,
-        options.strict,
-        |source, counts| {
-            let more = source.fill(&mut batch).map_err(Ended::Error)?;
-            counts.observe(&batch);
-            if let Some(check) = &mut check {
-                check.observe(&batch);
-            }
-            count +=
-                batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
-            let n = if split { std::mem::take(&mut batch.source) } else { 0 };
-            if let Some(sink) = sinks.get_mut(usize::from(n)) {
-                sink.put(&batch).map_err(Ended::Caller)?;
-            }
-            Ok(more)
-        },
+        (threads, options.strict),
+        &mut past,
         progress,
+        || (),
+        |(), mut contexts, batches| {
+            let mut facts: Vec<(u16, Counts)> = Vec::new();
+            for batch in batches {
+                if facts.last().is_none_or(|(source, _)| *source != batch.source) {
+                    facts.push((batch.source, Counts::default()));
+                }
+                if let Some((_, facts)) = facts.last_mut() {
+                    facts.add_batch(batch, &mut contexts);
+                }
+            }
+            let is_gap = |event: &&Event| matches!(event.kind, EventKind::Gap(_));
+            let events = batches.iter().flat_map(|batch| &batch.events);
+            (facts, events.filter(|event| !is_gap(event)).count() as u64)
+        },
+        |(facts, events), batches| {
+            count += events;
+            let place = |source: u16| if split { usize::from(source) } else { 0 };
+            for (source, facts) in facts {
+                sinks.get_mut(place(source)).into_iter().for_each(|sink| sink.add(&facts));
+            }
+            for batch in batches {
+                if let Some(sink) = sinks.get_mut(place(batch.source)) {
+                    batch.source = if split { 0 } else { batch.source };
+                    sink.put_counted(batch)?;
+                }
+            }
+            Ok::<(), trackway_core::Error>(())
+        },
     );
     if let Err(Ended::Caller(error)) = ended {
         return Err(of_target(error.into()));
     }
-    let verdict = check.map(|check| check.verdict()).unwrap_or_default();
+    let verdict = past.check.map(|check| check.verdict()).unwrap_or_default();
     if verdict.is_wrong() {
         return Err(Error::Config(verdict.to_string()));
     }
@@ -269,6 +293,27 @@ fn lower(
         _ => None,
     };
     Ok(Conversion { ledger, count, health: Some(health), ended, outputs, warnings, ..Conversion::default() })
+}
+
+/// What counting and comparing need of the events before.
+struct Past {
+    contexts: Contexts,
+    check: Option<ProgramCheck>,
+}
+
+impl Before for Past {
+    type State = Contexts;
+
+    fn state(&self) -> Contexts {
+        self.contexts.clone()
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        if let Some(check) = &mut self.check {
+            check.observe(batch);
+        }
+        batch.contexts.iter().for_each(|context| self.contexts.of(batch.source).update(context));
+    }
 }
 
 /// The last event of an output whose conversion was interrupted.

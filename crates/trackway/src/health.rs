@@ -103,6 +103,35 @@ impl Health {
         }
     }
 
+    /// Reads the next events by `step`, or passes the error that it meets; false at the end.
+    pub(crate) fn step<E>(
+        &mut self,
+        source: &mut dyn Source,
+        strict: bool,
+        step: impl FnOnce(&mut dyn Source, &mut Counts) -> Result<bool, Ended<E>>,
+    ) -> Result<bool, Ended<E>> {
+        match step(source, &mut self.counts) {
+            Err(Ended::Error(error)) => {
+                if error.kind == ErrorKind::Cancelled || !source.resync().unwrap_or(false) {
+                    return Err(Ended::Error(error));
+                }
+                if strict {
+                    return Err(Ended::Strict(error));
+                }
+                self.passed(error);
+                Ok(true)
+            }
+            read => read,
+        }
+    }
+
+    /// Takes what only the source knows, once nothing more is read from it.
+    pub(crate) fn finish(&mut self, source: &dyn Source) {
+        self.counts.doubtful += source.doubtful();
+        let items = source.census().total();
+        self.items = (items > 0).then_some(items);
+    }
+
     /// Takes the doubts among the facts of a trace that was read.
     pub fn doubt(&mut self, facts: &[(&'static str, String)]) {
         self.doubts.extend(facts.iter().filter_map(|(name, text)| match *name {
@@ -159,27 +188,16 @@ pub fn read_all<E>(
 ) -> (Health, Result<(), Ended<E>>) {
     let mut health = Health::default();
     let ended = loop {
-        let more = match step(source, &mut health.counts) {
-            Ok(more) => more,
-            Err(Ended::Error(error)) => {
-                if error.kind == ErrorKind::Cancelled || !source.resync().unwrap_or(false) {
-                    break Err(Ended::Error(error));
-                }
-                if strict {
-                    break Err(Ended::Strict(error));
-                }
-                health.passed(error);
-                true
-            }
+        match health.step(source, strict, &mut step) {
             Err(ended) => break Err(ended),
-        };
-        progress(source, &health);
-        if !more {
-            break Ok(());
+            Ok(more) => {
+                progress(source, &health);
+                if !more {
+                    break Ok(());
+                }
+            }
         }
     };
-    health.counts.doubtful += source.doubtful();
-    let items = source.census().total();
-    health.items = (items > 0).then_some(items);
+    health.finish(source);
     (health, ended)
 }

@@ -32,6 +32,7 @@ pub mod cut;
 mod expand;
 mod formats;
 mod found;
+mod groups;
 mod health;
 pub mod index;
 mod indexing;
@@ -52,10 +53,13 @@ pub use convert::{ConvertOptions, convert, convert_with};
 pub use expand::Expand;
 pub use formats::{FORMATS, by_id, for_output};
 pub use found::Indexing;
+pub use groups::{Before, read_in_groups};
 pub use health::{Counts, Ended, Health, Passed, read_all};
 pub use locate::never_reached;
 pub use position::{Follow, Position, Tally};
-pub use program_check::{Compared, ProgramCheck, RULES as PROGRAM_RULES, Verdict, check_program};
+pub use program_check::{
+    Compared, ProgramCheck, RULES as PROGRAM_RULES, Verdict, check_program, check_with_program,
+};
 pub use proof::Prove;
 pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};

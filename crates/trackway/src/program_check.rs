@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Batch, Context, EventKind, Finding, Isa, Observer, Step, pack, unpack};
+use trackway_core::{Batch, Cancel, Context, EventKind, Finding, Isa, Observer, Step, pack, unpack};
 use trackway_format::Result;
 use trackway_image::{Image, Memory, program};
 
@@ -20,8 +21,39 @@ trackway_core::rules! { "program";
     PATH = "path": Error, "--elf";
 }
 
+/// Findings against the program that may wait for those of the format.
+const WAITING: usize = 1 << 10;
+
+/// Checks a trace against the rules of its format, then against its programs; returns the number of items, and why the
+/// programs could not be compared. With threads it does both at once; the findings and their order are the same.
+pub fn check_with_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Result<(u64, Result<()>)> {
+    let has_program = trace.threads() > 1 && trace.programs().is_ok_and(|programs| !programs.is_empty());
+    let Some(reopen) = trace.reopener().ok().filter(|_| has_program) else {
+        let items = trace.check(report)?;
+        return Ok((items, check_program(trace, report)));
+    };
+    let (found, waiting) = sync_channel(WAITING);
+    let stop = Cancel::default();
+    std::thread::scope(|scope| {
+        // Dropped where the trace cannot be checked: nobody may then wait for room in it.
+        let waiting = waiting;
+        let beside = scope.spawn({
+            let stop = stop.clone();
+            move || compare(&mut reopen()?, &stop, &mut |finding| drop(found.send(finding)))
+        });
+        let items = trace.check(report).inspect_err(|_| stop.cancel())?;
+        waiting.iter().for_each(report);
+        let compared = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((items, compared))
+    })
+}
+
 /// Checks a trace against its programs: `program.encoding` and `program.path`. Nothing where there is no program.
 pub fn check_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Result<()> {
+    compare(trace, &Cancel::default(), report)
+}
+
+fn compare(trace: &mut Trace, stop: &Cancel, report: &mut dyn FnMut(Finding)) -> Result<()> {
     let programs = trace.programs()?;
     if programs.is_empty() {
         return Ok(());
@@ -48,7 +80,7 @@ pub fn check_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Resu
                 }
                 number += event.kind.instructions();
             }
-            Ok(more)
+            Ok(more && !stop.is_cancelled())
         },
         |_, _| {},
     );

@@ -6,13 +6,13 @@ mod common;
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod own_format;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::{Run, arm, riscv};
 use trackway::events::{Batch, Cancel, Context, ErrorKind, EventKind, Meta, SplitMix64};
 use trackway::format::{Format, Program, Settings, When, Writing};
 use trackway::io::Target;
-use trackway::{FORMATS, Options};
+use trackway::{ConvertOptions, FORMATS, Options, Prove, convert_with};
 use trackway_testkit::lines::{Lines, at_most, filled, observed};
 use trackway_testkit::places::{Places, places};
 
@@ -224,6 +224,88 @@ fn a_source_that_is_restored_delivers_the_rest() {
         }
         let found = sample.places(1, usize::MAX - 1).unwrap();
         found.damage(60, &|| sample.source(1).unwrap());
+    }
+}
+
+/// All files of a folder with their names, in order.
+fn content(path: &Path, found: &mut Vec<u8>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        found.extend(entry.file_name().unwrap().as_encoded_bytes());
+        if entry.is_dir() { content(&entry, found) } else { found.extend(std::fs::read(&entry).unwrap()) }
+    }
+}
+
+impl Sample {
+    /// Everything that a conversion on that many threads leaves, or its error.
+    fn converted(&self, threads: usize, into: &'static dyn Format) -> Vec<u8> {
+        let folder = self.folder.join("converted");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let target = Target::new(folder.join(format!("trace.{}", into.extensions()[0])));
+        let how = ConvertOptions { into: Some(into), prove: Prove::Never, ..ConvertOptions::default() };
+        let options = Options { threads, ..self.options.clone() };
+        let converted =
+            options.open(&self.path).and_then(|mut trace| convert_with(&mut trace, &target, &how, |_, _| {}));
+        match converted {
+            Err(error) => error.to_string().into(),
+            Ok(conversion) => {
+                let (ledger, health, ended) = (&conversion.ledger, &conversion.health, &conversion.ended);
+                let (count, warnings) = (conversion.count, &conversion.warnings);
+                let mut found = format!("{ledger} {health:?} {ended:?} {count} {warnings:?}").into_bytes();
+                conversion.commit().unwrap();
+                content(&folder, &mut found);
+                found
+            }
+        }
+    }
+
+    /// Findings on that many threads, and the number of items.
+    fn checked(&self, threads: usize) -> String {
+        let options = Options { threads, ..self.options.clone() };
+        let mut found = String::new();
+        let checked = options.open(&self.path).and_then(|mut trace| {
+            trackway::check_with_program(&mut trace, &mut |finding| found += &format!("{finding:?}\n"))
+        });
+        format!("{found}{checked:?}")
+    }
+}
+
+/// Conversions and findings are the same on any number of threads, of whole, cut and damaged traces.
+#[test]
+fn any_number_of_threads_writes_and_finds_the_same() {
+    let of = |name: &str| *FORMATS.iter().find(|format| format.id().as_str() == name).unwrap();
+    let mut samples = samples_of(&[riscv(9_000), arm(20)], "written");
+    samples.extend(written(&two_cores(arm(10)), of("ete"), "written-cores"));
+    for sample in samples {
+        let title = sample.format.title();
+        let data = sample.data();
+        let bytes = std::fs::read(&data).unwrap();
+        let mut damaged = bytes.clone();
+        let mut random = SplitMix64(5);
+        for _ in 0..6 {
+            let at = random.below(bytes.len() as u64) as usize;
+            damaged[at] ^= 1 << random.below(8);
+        }
+        let cut = &bytes[..bytes.len() * 2 / 3];
+        for (what, bytes, threads) in
+            [("whole", &bytes[..], &[2, 3, 8][..]), ("cut", cut, &[2]), ("damaged", &damaged, &[3])]
+        {
+            std::fs::write(&data, bytes).unwrap();
+            let found = sample.checked(1);
+            for &threads in threads {
+                assert!(sample.checked(threads) == found, "{title}, {what}: {threads} threads find others");
+            }
+            for into in formats().into_iter().filter(|format| format.is_written()) {
+                let serial = sample.converted(1, into);
+                for &threads in threads {
+                    let same = sample.converted(threads, into) == serial;
+                    assert!(same, "{title} to {}, {what}: {threads} threads write others", into.title());
+                }
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use trackway_tools::diff::{Difference, Excerpt, Kind, NotCompared, Stretch};
 
 use super::side::{Side, Sum};
 use super::{Args, Comparison};
+use crate::colours::Colours;
 use crate::exit::Failure;
 use crate::json::{Object, hex, key, object, put_errors};
 use crate::listing::Listing;
@@ -86,8 +87,7 @@ fn lines(side: &Side, excerpt: &Excerpt) -> Vec<String> {
     };
     let mut out = Vec::new();
     for (n, event) in excerpt.batch.events.iter().enumerate() {
-        let mut text = Vec::new();
-        let mut listing = Listing::of(&mut text, excerpt.isa, format, side.programs.clone());
+        let mut listing = Listing::new(excerpt.isa, format, side.programs.clone(), Colours::default());
         // Writing to memory cannot fail.
         let _ = listing.event(
             &excerpt.batch,
@@ -95,8 +95,7 @@ fn lines(side: &Side, excerpt: &Excerpt) -> Vec<String> {
             excerpt.batch.first_instruction + n as u64,
             &mut Budget(u64::MAX),
         );
-        drop(listing);
-        out.extend(String::from_utf8_lossy(&text).lines().enumerate().map(|(line, text)| {
+        out.extend(String::from_utf8_lossy(listing.text()).lines().enumerate().map(|(line, text)| {
             let mark = if line == 0 && n >= excerpt.first { '>' } else { ' ' };
             format!("{mark} {}", text.trim_end())
         }));

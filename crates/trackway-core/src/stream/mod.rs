@@ -13,7 +13,7 @@ mod queue;
 pub use cancel::Cancel;
 pub use parts::{Seen, Show, in_parts};
 pub use pool::Pool;
-pub use queue::in_order;
+pub use queue::{in_order, in_order_with};
 
 use crate::census::Census;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::saved::Saved;
 use crate::source::Source;
 
 /// The format's side of [`Stream`]: decodes one source.
-pub trait Decode {
+pub trait Decode: Send {
     /// Adds events to `batch` until it is full; false once nothing can follow.
     ///
     /// `batch` is empty unless [`enter`](Decode::enter) returned a gap, which is then its first event. Events added

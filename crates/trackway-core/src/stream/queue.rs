@@ -6,6 +6,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Works on `parts` on several threads, the caller's among them, and passes the results to `join` in the
 /// order of the parts. Threads run ahead of `join` by a few parts only; the first error ends it.
 ///
+/// A thread works on the part that it took itself, which is then in its own cache: `parts` may be a decoder that hands out
+/// batches. They are taken one after the other, and nobody but the next taker waits for that.
+///
 /// ```
 /// let mut out = Vec::new();
 /// trackway_core::in_order(2, 0..10, |n| n * n, |square| {
@@ -19,13 +22,31 @@ pub fn in_order<P, T: Send, E>(
     threads: usize,
     parts: impl Iterator<Item = P> + Send,
     work: impl Fn(P) -> T + Sync,
+    join: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    in_order_with(threads, parts, || (), |(), part| work(part), join)
+}
+
+/// As [`in_order`], with a value that each thread has for itself, such as its caches.
+pub fn in_order_with<P, L, T: Send, E>(
+    threads: usize,
+    mut parts: impl Iterator<Item = P> + Send,
+    local: impl Fn() -> L + Sync,
+    work: impl Fn(&mut L, P) -> T + Sync,
     mut join: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
+    let mut own = local();
     if threads <= 1 {
-        return parts.map(work).try_for_each(join);
+        return parts.try_for_each(|part| join(work(&mut own, part)));
     }
     let queue = WorkQueue {
-        state: Mutex::new(State { parts, taken: 0, joined: 0, done: VecDeque::new(), closed: false }),
+        state: Mutex::new(State {
+            parts: Some(parts),
+            taken: 0,
+            joined: 0,
+            done: VecDeque::new(),
+            closed: false,
+        }),
         changed: Condvar::new(),
         ahead: threads * 2,
     };
@@ -35,8 +56,9 @@ pub fn in_order<P, T: Send, E>(
         for _ in 1..threads {
             scope.spawn(|| {
                 let _close = CloseOnPanic(&queue);
+                let mut own = local();
                 while let Some((n, part)) = queue.take_or_wait() {
-                    let result = work(part);
+                    let result = work(&mut own, part);
                     queue.put(n, result);
                 }
             });
@@ -45,7 +67,7 @@ pub fn in_order<P, T: Send, E>(
             match queue.next() {
                 Next::Join(result) => join(result)?,
                 Next::Work(n, part) => {
-                    let result = work(part);
+                    let result = work(&mut own, part);
                     queue.put(n, result);
                 }
                 Next::End => return Ok(()),
@@ -62,7 +84,9 @@ struct WorkQueue<I, T> {
 }
 
 struct State<I, T> {
-    parts: I,
+    /// None while a thread takes a part, and after the last one.
+    parts: Option<I>,
+    /// Parts taken, one that is being taken included.
     taken: usize,
     joined: usize,
     /// Results of the parts from `joined` on.
@@ -70,26 +94,23 @@ struct State<I, T> {
     closed: bool,
 }
 
+type Guard<'q, I, T> = MutexGuard<'q, State<I, T>>;
+
+/// Result of taking a part.
+enum Taken<P> {
+    /// Its number, and the part.
+    Part(usize, P),
+    /// There are no more.
+    None,
+    /// Not now.
+    Not,
+}
+
 /// The caller's next step.
 enum Next<P, T> {
     Join(T),
     Work(usize, P),
     End,
-}
-
-impl<P, T, I: Iterator<Item = P>> State<I, T> {
-    fn take(&mut self, ahead: usize) -> Option<(usize, P)> {
-        if self.closed || self.taken >= self.joined + ahead {
-            return None;
-        }
-        let part = self.parts.next();
-        self.closed |= part.is_none();
-        self.taken += usize::from(part.is_some());
-        if part.is_some() {
-            self.done.push_back(None);
-        }
-        part.map(|part| (self.taken - 1, part))
-    }
 }
 
 impl<P, T, I: Iterator<Item = P>> WorkQueue<I, T> {
@@ -100,16 +121,43 @@ impl<P, T, I: Iterator<Item = P>> WorkQueue<I, T> {
     /// For a worker: the next part, once it may be begun.
     fn take_or_wait(&self) -> Option<(usize, P)> {
         let mut state = self.lock();
-        loop {
-            if let Some(taken) = state.take(self.ahead) {
-                return Some(taken);
+        while !state.closed {
+            let taken;
+            (state, taken) = self.take(state);
+            match taken {
+                Taken::Part(n, part) => return Some((n, part)),
+                Taken::None => {}
+                Taken::Not => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
-            if state.closed {
-                // Others may be waiting for a part.
-                self.changed.notify_all();
-                return None;
+        }
+        None
+    }
+
+    /// Takes the next part, unless another thread does or it would be too far ahead. Others may put and join meanwhile.
+    fn take<'q>(&'q self, mut state: Guard<'q, I, T>) -> (Guard<'q, I, T>, Taken<P>) {
+        if state.closed || state.taken >= state.joined + self.ahead {
+            return (state, Taken::Not);
+        }
+        let Some(mut parts) = state.parts.take() else { return (state, Taken::Not) };
+        let n = state.taken;
+        state.taken += 1;
+        state.done.push_back(None);
+        drop(state);
+        let part = parts.next();
+        let mut state = self.lock();
+        // Both the next part and the end are news to those who wait.
+        self.changed.notify_all();
+        match part {
+            Some(part) => {
+                state.parts = Some(parts);
+                (state, Taken::Part(n, part))
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            None => {
+                (state.taken, state.closed) = (n, true);
+                // After a panic it is empty.
+                state.done.pop_back();
+                (state, Taken::None)
+            }
         }
     }
 
@@ -133,11 +181,15 @@ impl<P, T, I: Iterator<Item = P>> WorkQueue<I, T> {
                 self.changed.notify_all();
                 return Next::Join(result);
             }
-            if let Some((n, part)) = state.take(self.ahead) {
-                return Next::Work(n, part);
-            }
-            if state.closed && state.joined == state.taken {
+            if state.closed && state.joined >= state.taken {
                 return Next::End;
+            }
+            let taken;
+            (state, taken) = self.take(state);
+            match taken {
+                Taken::Part(n, part) => return Next::Work(n, part),
+                Taken::None => continue,
+                Taken::Not => {}
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

@@ -47,7 +47,7 @@ pub fn merge(
     target: &Target,
     options: &ConvertOptions,
     by: By,
-    progress: impl FnMut(&dyn Source, &Health),
+    progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
     let Some(first) = traces.first() else { return Err(refused("nothing to merge".into())) };
     let by_name = || target.path.as_deref().and_then(|path| for_output(first.formats(), path));
@@ -92,7 +92,7 @@ fn path(trace: &Trace) -> &Path {
 
 fn parts(
     mut cut: Vec<(Provenance, Trace)>,
-    out: Out<'_, impl FnMut(&dyn Source, &Health)>,
+    out: Out<'_, impl FnMut(&dyn Source, &Health) + Send>,
 ) -> Result<Conversion> {
     let Out { target, into, settings, options, progress } = out;
     let number = |provenance: &Provenance| match provenance {
@@ -182,7 +182,7 @@ fn count_items(trace: &Trace, target: &Target, settings: &Settings) -> Result<u6
 
 fn slices(
     mut cut: Vec<(Provenance, Trace)>,
-    out: Out<'_, impl FnMut(&dyn Source, &Health)>,
+    out: Out<'_, impl FnMut(&dyn Source, &Health) + Send>,
 ) -> Result<Conversion> {
     let Out { target, into, settings, options, progress } = out;
     let range = |provenance: &Provenance| match provenance {
@@ -244,7 +244,7 @@ fn slices(
     convert_events(events, &reopened[0], target, into, &settings, options, &mut original, progress)
 }
 
-fn sources(traces: &[Trace], out: Out<'_, impl FnMut(&dyn Source, &Health)>) -> Result<Conversion> {
+fn sources(traces: &[Trace], out: Out<'_, impl FnMut(&dyn Source, &Health) + Send>) -> Result<Conversion> {
     let Out { target, into, settings, options, progress } = out;
     if !into.holds_several_sources() && traces.len() > 1 {
         return Err(Error::Unsupported(format!("{} holds one source", into.title())));

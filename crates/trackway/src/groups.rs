@@ -1,0 +1,129 @@
+//! A trace that is read by one thread at a time and worked on by several.
+
+use std::convert::Infallible;
+
+use trackway_core::{Batch, Observer, Pool, Source, in_order_with};
+
+use crate::health::{Ended, Health};
+
+/// Events or instructions of a group, at least: enough that threads seldom wait for each other, few enough for the cache of
+/// a core.
+const ENOUGH: u64 = 1 << 13;
+
+/// Knowledge of the events before a group, for the work on it.
+pub trait Before: Send {
+    /// The knowledge before a group.
+    type State: Send;
+
+    /// The knowledge after all batches so far.
+    fn state(&self) -> Self::State;
+
+    /// Takes in the next batch.
+    fn batch(&mut self, batch: &Batch);
+}
+
+/// As [`read_all`](crate::read_all), on several threads: whichever is free reads the next group of batches and hands it, with
+/// the state before it, to `work`; the caller's thread hands the results with their batches to `join`, in order. A thread
+/// works on what it has read, with what is `local` to it, and only a few groups exist at once.
+pub fn read_in_groups<B: Before, L, T: Send, E>(
+    source: &mut dyn Source,
+    (threads, strict): (usize, bool),
+    past: &mut B,
+    progress: impl FnMut(&dyn Source, &Health) + Send,
+    local: impl Fn() -> L + Sync,
+    work: impl Fn(&mut L, B::State, &[Batch]) -> T + Sync,
+    mut join: impl FnMut(T, &mut [Batch]) -> Result<(), E>,
+) -> (Health, Result<(), Ended<E>>) {
+    let spare = Pool::default();
+    let mut groups = Groups {
+        source,
+        strict,
+        // One thread has no use for more than a batch in its cache.
+        enough: if threads > 1 { ENOUGH } else { 1 },
+        past,
+        progress,
+        health: Health::default(),
+        spare: &spare,
+        ended: None,
+    };
+    let joined = in_order_with(
+        threads,
+        &mut groups,
+        local,
+        |own, group| (work(own, group.before, &group.batches[..group.used]), group.batches, group.used),
+        |(result, mut batches, used)| {
+            let joined = join(result, &mut batches[..used]);
+            spare.put(batches);
+            joined
+        },
+    );
+    let Groups { source, mut health, ended, .. } = groups;
+    health.finish(source);
+    let ended = match (joined, ended) {
+        (Err(error), _) => Err(Ended::Caller(error)),
+        (_, None | Some(Ok(()))) => Ok(()),
+        (_, Some(Err(Ended::Error(error)))) => Err(Ended::Error(error)),
+        (_, Some(Err(Ended::Strict(error)))) => Err(Ended::Strict(error)),
+        (_, Some(Err(Ended::Caller(never)))) => match never {},
+    };
+    (health, ended)
+}
+
+/// Batches that follow each other.
+struct Group<S> {
+    before: S,
+    batches: Vec<Batch>,
+    /// Batches of this group; the others are there to be filled again.
+    used: usize,
+}
+
+/// Reads groups, past damage where possible.
+struct Groups<'g, B, P> {
+    source: &'g mut dyn Source,
+    strict: bool,
+    enough: u64,
+    past: &'g mut B,
+    progress: P,
+    health: Health,
+    spare: &'g Pool<Vec<Batch>>,
+    /// Nothing more is read.
+    ended: Option<Result<(), Ended<Infallible>>>,
+}
+
+impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B, P> {
+    type Item = Group<B::State>;
+
+    fn next(&mut self) -> Option<Group<B::State>> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let (before, mut batches) = (self.past.state(), self.spare.take_or(Vec::new));
+        let (mut used, mut held) = (0, 0);
+        while held < self.enough && self.ended.is_none() {
+            if used == batches.len() {
+                batches.push(Batch::default());
+            }
+            let batch = &mut batches[used];
+            let read = self.health.step(self.source, self.strict, |source, counts| {
+                let more = source.fill(batch).map_err(Ended::Error)?;
+                // At the end it is empty, and of any source.
+                if more || !batch.events.is_empty() {
+                    let instructions = counts.instructions;
+                    counts.observe(batch);
+                    self.past.batch(batch);
+                    used += 1;
+                    held += (counts.instructions - instructions).max(batch.events.len() as u64);
+                }
+                Ok(more)
+            });
+            match read {
+                Ok(more) => {
+                    (self.progress)(self.source, &self.health);
+                    self.ended = (!more).then_some(Ok(()));
+                }
+                Err(ended) => self.ended = Some(Err(ended)),
+            }
+        }
+        Some(Group { before, batches, used })
+    }
+}
