@@ -49,7 +49,7 @@ pub fn check_with_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) ->
 }
 
 /// Checks a trace against its programs: `program.encoding` and `program.path`. Nothing where there is no program.
-pub fn check_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Result<()> {
+fn check_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Result<()> {
     compare(trace, &Cancel::default(), report)
 }
 
