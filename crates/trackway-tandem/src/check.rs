@@ -1,9 +1,10 @@
 //! Is a trace legal, and which rules does it break? That includes whether a group fits its instruction.
 
 use trackway_core::{Error, ErrorKind, Finding, Isa, Result, Rule, mask, sign_extend};
+use trackway_isa::Recent;
 use trackway_isa::riscv::{self, Class, Inst};
 
-use crate::config::{Config, Profile};
+use crate::config::{Config, Profile, Widths};
 use crate::group::{Frame, Group};
 use crate::read::Reader;
 use crate::record::{Record, number};
@@ -16,12 +17,13 @@ use crate::view::{Kind, NextPc, TrapState, View};
 /// an error of the input is returned.
 pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let registers = Registers::new(reader.widths());
-    let mut checker = Checker { config: *config, registers, pc: config.reset_pc, items: 0, report };
+    let decoded = Recent::default();
+    let mut checker = Checker { config: *config, decoded, registers, pc: config.reset_pc, items: 0, report };
     let mut group = Group::default();
     loop {
         match reader.read_group(&mut group) {
             Ok(false) => return Ok(checker.items),
-            Ok(true) => checker.group(&group, &reader),
+            Ok(true) => checker.group(&group, reader.widths()),
             Err(error) => {
                 if matches!(error.kind, ErrorKind::Io(_) | ErrorKind::Compression) {
                     return Err(error);
@@ -38,8 +40,34 @@ pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(
     }
 }
 
+/// An instruction, and the x and f registers that it writes.
+#[derive(Clone, Copy)]
+struct Decoded {
+    inst: Inst,
+    gpr: Option<u8>,
+    fpr: Option<u8>,
+}
+
+/// A group in the trace: places of its items are worked out for findings only.
+#[derive(Clone, Copy)]
+struct Placed<'g> {
+    group: &'g Group,
+    widths: &'g Widths,
+    /// Number of its first item in the trace.
+    first: u64,
+}
+
+impl Placed<'_> {
+    /// Byte offset and number of item `n`.
+    fn item(&self, n: usize) -> (u64, u64) {
+        (self.group.offset_of(n, self.widths), self.first + n as u64)
+    }
+}
+
 struct Checker<'a> {
     config: Config,
+    /// Instructions by encoding.
+    decoded: Recent<u32, Option<Decoded>, 1024>,
     /// Values that increments are relative to.
     registers: Registers,
     /// Address of the next instruction, if known.
@@ -50,11 +78,19 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    #[cold]
     fn find(&mut self, rule: &'static Rule, offset: u64, item: u64, message: String) {
         (self.report)(Finding { rule, offset, item, message });
     }
 
-    fn group(&mut self, group: &Group, reader: &Reader) {
+    /// A finding at item `n` of a group.
+    #[cold]
+    fn find_at(&mut self, rule: &'static Rule, placed: Placed<'_>, n: usize, message: String) {
+        let (offset, item) = placed.item(n);
+        self.find(rule, offset, item, message);
+    }
+
+    fn group(&mut self, group: &Group, widths: &Widths) {
         let first = self.items + u64::from(group.frame != Frame::Outside);
         match group.frame {
             Frame::Implied => {
@@ -66,8 +102,13 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        self.items(group, first, reader);
-        self.items += group.wire().count() as u64;
+        self.items(Placed { group, widths, first });
+        let frame = match group.frame {
+            Frame::Ended => 2,
+            Frame::Implied => 1,
+            Frame::Outside => 0,
+        };
+        self.items += group.records.len() as u64 + frame;
     }
 
     /// The items of a group that cannot be read to its end, and the error.
@@ -77,9 +118,8 @@ impl Checker<'_> {
         let frame = if begin == 1 { Frame::Implied } else { Frame::Outside };
         let part = Group { offset: reader.offset(), frame, records: group.records.clone() };
         let first = self.items + begin;
-        for (n, record) in part.records.iter().enumerate() {
-            let offset = part.offset_of(n, reader.widths());
-            self.item(record, offset, first + n as u64);
+        for n in 0..part.records.len() {
+            self.item(Placed { group: &part, widths: reader.widths(), first }, n);
         }
         let item = first + part.records.len() as u64;
         let found = match error.kind {
@@ -105,19 +145,19 @@ impl Checker<'_> {
     }
 
     /// Checks an item alone.
-    fn item(&mut self, record: &Record, offset: u64, item: u64) {
-        match *record {
+    fn item(&mut self, placed: Placed<'_>, n: usize) {
+        match placed.group.records[n] {
             Record::MisprintedPc(_) => {
                 let message = "identifier 0x10 is read as the pc, which is 0x0a".to_string();
-                self.find(&rules::PC_IDENTIFIER, offset, item, message);
+                self.find_at(&rules::PC_IDENTIFIER, placed, n, message);
             }
             Record::Instruction16(encoding) if encoding & 3 == 3 => {
                 let message = format!("{encoding:#06x} is the start of a longer instruction (opcode 17)");
-                self.find(&rules::INSTRUCTION_LENGTH, offset, item, message);
+                self.find_at(&rules::INSTRUCTION_LENGTH, placed, n, message);
             }
             Record::Instruction32(encoding) if encoding & 3 != 3 => {
                 let message = format!("{encoding:#010x} has the length bits of a 16-bit instruction");
-                self.find(&rules::INSTRUCTION_LENGTH, offset, item, message);
+                self.find_at(&rules::INSTRUCTION_LENGTH, placed, n, message);
             }
             Record::EffectiveAddress(a)
             | Record::PhysicalAddress(a)
@@ -126,40 +166,40 @@ impl Checker<'_> {
                 if mask(a, self.config.mlen) != a =>
             {
                 let message = format!("{a:#x} has bits beyond MLEN {}", self.config.mlen);
-                self.find(&rules::ADDRESS_BITS, offset, item, message);
+                self.find_at(&rules::ADDRESS_BITS, placed, n, message);
             }
             Record::MemoryResponse { result, .. } if result > 1 => {
-                self.find(&rules::RESPONSE_RESULT, offset, item, format!("result {result}"));
+                self.find_at(&rules::RESPONSE_RESULT, placed, n, format!("result {result}"));
             }
             _ => {}
         }
     }
 
-    fn items(&mut self, group: &Group, first: u64, reader: &Reader) {
-        let offset_of = |n: usize| group.offset_of(n, reader.widths());
+    fn items(&mut self, placed: Placed<'_>) {
+        let Placed { group, widths, first } = placed;
         for (n, record) in group.records.iter().enumerate() {
-            self.item(record, offset_of(n), first + n as u64);
+            self.item(placed, n);
             match (*record, n.checked_sub(1).map(|before| group.records[before])) {
                 (Record::EndGroup, _) => {
                     let message = "no group is open".to_string();
-                    self.find(&rules::ORPHAN_END, offset_of(n), first + n as u64, message);
+                    self.find_at(&rules::ORPHAN_END, placed, n, message);
                 }
                 (Record::HartReset, _) if group.frame == Frame::Outside => {
                     let message = "hart reset outside a group".to_string();
-                    self.find(&rules::RESET_OUTSIDE, offset_of(n), first + n as u64, message);
+                    self.find_at(&rules::RESET_OUTSIDE, placed, n, message);
                 }
                 (Record::MemoryResponse { size, .. }, Some(Record::MemoryRequest { size: asked, .. }))
                     if size != asked =>
                 {
                     let message = format!("{} bytes, the request has {}", 1 << size, 1 << asked);
-                    self.find(&rules::RESPONSE_SIZE, offset_of(n), first + n as u64, message);
+                    self.find_at(&rules::RESPONSE_SIZE, placed, n, message);
                 }
                 _ => {}
             }
         }
         let mut faults = Vec::new();
         let view = View::gather(group, &self.registers, &mut |fault| faults.push(fault));
-        let after = view.after(self.pc, reader.widths().xlen);
+        let after = view.after(self.pc, widths.xlen);
         faults.extend(view.contradiction(group, after));
         self.pc = self.next_pc(&view, after);
         for fault in faults {
@@ -176,15 +216,14 @@ impl Checker<'_> {
             } else {
                 format!("{:#x}", fault.found)
             };
-            let (offset, item) = (offset_of(fault.item), first + fault.item as u64);
-            self.find(fault.rule, offset, item, format!("{name}: {message}"));
+            self.find_at(fault.rule, placed, fault.item, format!("{name}: {message}"));
         }
         self.trap(group, &view, first);
         if let Some((encoding, length)) = view.instruction
-            && let Some(inst) = riscv::decode(self.config.isa(), encoding)
-            && inst.length == length
+            && let Some(decoded) = self.decode(encoding)
+            && decoded.inst.length == length
         {
-            self.instruction(group, &view, &inst, first, reader);
+            self.instruction(placed, &view, &decoded);
         }
         for record in &group.records {
             self.registers.apply(record);
@@ -229,36 +268,46 @@ impl Checker<'_> {
         }
     }
 
+    fn decode(&mut self, encoding: u32) -> Option<Decoded> {
+        let isa = self.config.isa();
+        *self.decoded.get(encoding, || {
+            let inst = riscv::decode(isa, encoding)?;
+            let (gpr, fpr) = destinations(&inst);
+            Some(Decoded { inst, gpr, fpr })
+        })
+    }
+
     /// Checks registers and store data against the instruction.
-    fn instruction(&mut self, group: &Group, view: &View, inst: &Inst, first: u64, reader: &Reader) {
+    fn instruction(&mut self, placed: Placed<'_>, view: &View, decoded: &Decoded) {
         const FIRST_GPR: u16 = register::GPR + 1;
-        let (gpr, fpr) = destinations(inst);
+        let Decoded { inst, gpr, fpr } = decoded;
+        let group = placed.group;
         let class = inst.op.class();
         for (n, record) in group.records.iter().enumerate() {
             let Some((address, value)) = self.registers.resolve(record) else { continue };
-            let (offset, item) = (group.offset_of(n, reader.widths()), first + n as u64);
-            let name = register::name(address);
             let own = match address {
                 register::GPR => {
                     if value.is_some_and(|value| value != 0) {
-                        self.find(&rules::ZERO_REGISTER, offset, item, "x0 gets a value".to_string());
+                        self.find_at(&rules::ZERO_REGISTER, placed, n, "x0 gets a value".to_string());
                     }
                     // Some encoders report writes to x0.
                     true
                 }
-                FIRST_GPR..register::FPR => gpr == Some((address & 0x1f) as u8),
-                register::FPR..register::END => fpr == Some((address & 0x1f) as u8),
+                FIRST_GPR..register::FPR => *gpr == Some((address & 0x1f) as u8),
+                register::FPR..register::END => *fpr == Some((address & 0x1f) as u8),
                 _ => true,
             };
             if !own || (view.trap.is_some() && address >= register::GPR) {
                 let text = riscv::text(self.config.isa(), 0, inst.word, Default::default());
+                let name = register::name(address);
                 let message = format!("{name} is written, but not by `{}`", text.replace('\t', " "));
-                self.find(&rules::DESTINATION, offset, item, message);
+                self.find_at(&rules::DESTINATION, placed, n, message);
             } else if let (Class::Load(size), Some(value), true) = (class, value, address > register::GPR)
                 && !load_fits(inst, size, value, address >= register::FPR, &self.config)
             {
+                let name = register::name(address);
                 let message = format!("{name} = {value:#x} is not the result of a {size}-byte load");
-                self.find(&rules::LOAD_VALUE, offset, item, message);
+                self.find_at(&rules::LOAD_VALUE, placed, n, message);
             }
         }
         let stores = match class {
@@ -274,8 +323,7 @@ impl Checker<'_> {
                 Some(n) => format!("{} bytes, the instruction stores {n}", 1 << log),
                 None => format!("{} bytes, the instruction stores nothing", 1 << log),
             };
-            let offset = group.offset_of(n, reader.widths());
-            self.find(&rules::STORE_SIZE, offset, first + n as u64, message);
+            self.find_at(&rules::STORE_SIZE, placed, n, message);
         }
     }
 }
