@@ -98,28 +98,36 @@ impl Lifter {
                 match record {
                     Record::InstMemAccess { .. } | Record::InstPcTarget { .. } if given.is_some() => break,
                     Record::InstMemAccess { address, size, attributes, access } => {
-                        let (data, len) = read_common!(@arms window[len..], layout, |record, more| {
-                            (content(record), len + more)
-                        }, else (Value::Unknown, len), INST_MEM_CONTENT);
+                        let access = mem_access(address, size, attributes, access);
+                        /// The opcode after an access with this value.
+                        macro_rules! end_group {
+                            ($data:expr, $len:expr) => {{
+                                let (data, len) = ($data, $len);
+                                read_common!(@arms window[len..], layout, |record, more| {
+                                    let (opcode, length) = opcode(record);
+                                    if Kind::new(isa, opcode, length) != Kind::Plain {
+                                        break;
+                                    }
+                                    // A whole value, and not one that is changed: written to memory once.
+                                    let (size, inferred) = self.size(isa, opcode, access.size, data);
+                                    let access = MemAccess { data, size, inferred, ..access };
+                                    let offset = end - (group.len() - len) as u64;
+                                    let accesses = Accesses { mem_len: 1, ..own };
+                                    let step = Step { accesses, ..Step::new(pc, opcode, length) };
+                                    let event = Event { offset, kind: EventKind::Step(step) };
+                                    if !(push_within_capacity(mem, access) && push_within_capacity(events, event)) {
+                                        break;
+                                    }
+                                    bare += usize::from(data == Value::Unknown);
+                                    pc = pc.wrapping_add(length.into());
+                                    len + more
+                                }, else break, INST_OPCODE32 INST_OPCODE16)
+                            }};
+                        }
+                        // Once for each, so that neither has to carry what differs.
                         read_common!(@arms window[len..], layout, |record, more| {
-                            let (opcode, length) = opcode(record);
-                            if Kind::new(isa, opcode, length) != Kind::Plain {
-                                break;
-                            }
-                            let accesses = Accesses { mem_len: 1, ..own };
-                            let access = mem_access(address, size, attributes, access);
-                            // A whole value, and not one that is changed: written to memory once.
-                            let (size, inferred) = self.size(opcode, access.size, data);
-                            let access = MemAccess { data, size, inferred, ..access };
-                            let offset = end - (group.len() - len) as u64;
-                            let step = Step { accesses, ..Step::new(pc, opcode, length) };
-                            if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
-                                break;
-                            }
-                            bare += usize::from(data == Value::Unknown);
-                            pc = pc.wrapping_add(length.into());
-                            len + more
-                        }, else break, INST_OPCODE32 INST_OPCODE16)
+                            end_group!(content(record), len + more)
+                        }, else end_group!(Value::Unknown, len), INST_MEM_CONTENT)
                     }
                     Record::InstPcTarget { pc: target } => {
                         read_common!(@arms window[len..], layout, |record, more| {

@@ -10,23 +10,24 @@ impl Lifter {
     /// Turns the sizes of a group's accesses into bytes.
     pub(super) fn sizes(&mut self, opcode: u32, group: &mut [MemAccess]) {
         for access in group {
-            (access.size, access.inferred) = self.size(opcode, access.size, access.data);
+            (access.size, access.inferred) = self.size(self.isa, opcode, access.size, access.data);
             if let Value::Bytes(span) = &mut access.data {
                 span.len = span.len.min(access.size.min(u64::from(u32::MAX)) as u32);
             }
         }
     }
 
-    /// The size of an access in bytes, and whether it was inferred.
+    /// The size of an access in bytes, and whether it was inferred. `isa` is that of the trace, as far as loops know it:
+    /// RV32 and RV64 are alike here.
     #[inline(always)]
-    pub(super) fn size(&mut self, opcode: u32, size: u64, data: Value) -> (u64, bool) {
+    pub(super) fn size(&mut self, isa: Isa, opcode: u32, size: u64, data: Value) -> (u64, bool) {
         // The common case: one content word.
         if let Value::Word(_) = data
             && self.config.size_unit == SizeUnit::Auto
         {
             let bytes = match size {
                 0..8 => size,
-                8 => match names_a_byte(self.isa, opcode) {
+                8 => match names_a_byte(isa, opcode) {
                     Some(true) => 1,
                     Some(false) => 8,
                     None => self.size_in_bytes(opcode, 8),
