@@ -6,8 +6,8 @@ use trackway_core::{Error, Output, Result};
 
 use crate::config::WriteConfig;
 use crate::fields::Layout;
-use crate::read::{Records, Visit};
-use crate::record::Record;
+use crate::read::{Records, Visit, WINDOW};
+use crate::record::{Record, read_common};
 use crate::remark::Remark;
 use crate::write::Writer;
 
@@ -114,6 +114,41 @@ impl Visit for Writing {
             self.group.clear();
         }
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// As above for each record, but whole groups go to the writer from where they are.
+    fn visit_common(&mut self, bytes: &[u8], _: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
+        let (mut begin, mut at) = (0, 0);
+        while let Some(window) = bytes[at..].first_chunk::<WINDOW>() {
+            let is_marker = read_common!(window, layout, |record, len| {
+                at += len;
+                self.pc.note(&record);
+                record.is_marker()
+            }, else break);
+            self.copied.records += 1;
+            if !is_marker && self.group.len() + at - begin <= LARGEST_GROUP {
+                continue;
+            }
+            let records = &bytes[std::mem::replace(&mut begin, at)..at];
+            let group = if self.group.is_empty() {
+                records
+            } else {
+                self.group.extend_from_slice(records);
+                &self.group
+            };
+            if is_marker {
+                self.copied.markers += 1;
+                self.failed = self.writer.group(group, self.pc.next).err();
+            } else {
+                self.writer.header(group);
+            }
+            self.group.clear();
+            if self.failed.is_some() {
+                return (at, ControlFlow::Break(()));
+            }
+        }
+        self.group.extend_from_slice(&bytes[begin..at]);
+        (at, ControlFlow::Continue(()))
     }
 }
 

@@ -3,11 +3,14 @@
 mod common;
 
 use std::io::Read;
+use std::ops::ControlFlow;
 
-use common::filled;
+use common::{Memory, filled, lines, open};
 use proptest::prelude::*;
 use trackway_core::{Input, Source};
-use trackway_stf::{Config, Data, EventId, Layout, Record, Register, Text16, Text32, Trace};
+use trackway_stf::{
+    Config, Container, Copied, Data, EventId, Layout, Record, Register, Text16, Text32, Trace, WriteConfig,
+};
 
 /// Returns a few bytes at a time with a failure between them, so that the window of common records is never full.
 struct Hesitant {
@@ -27,6 +30,19 @@ impl Read for Hesitant {
         self.at += len;
         Ok(len)
     }
+}
+
+/// The records of a trace, one by one.
+fn scanned(file: &[u8]) -> (Copied, Vec<u8>) {
+    let (mut counted, mut raw) = (Copied::default(), Vec::new());
+    let mut visitor = |_: u64, record: &Record<'_>, bytes: &[u8]| {
+        counted.records += 1;
+        counted.markers += u64::from(record.is_marker());
+        raw.extend_from_slice(bytes);
+        ControlFlow::Continue(())
+    };
+    open(file).unwrap().records().scan(&mut visitor).unwrap();
+    (counted, raw)
 }
 
 /// All events, and the number of records by name.
@@ -166,5 +182,21 @@ proptest! {
         let hesitant = Hesitant { bytes: file.clone(), at: 0, failed: false };
         let record_by_record = lifted(Input::Stream(Box::new(hesitant)));
         prop_assert_eq!(lifted(Input::from_vec(file)), record_by_record);
+    }
+
+    #[test]
+    fn groups_are_copied_as_their_records_are(body in records(), chunk in 1..20u64) {
+        let file = bytes((1, 2), &body);
+        let memory = Memory::default();
+        let config = WriteConfig { container: Container::Zstf, chunk, ..WriteConfig::default() };
+        let copied = open(&file).unwrap().copy_to(memory.output(), config);
+        let (counted, raw) = scanned(&file);
+        prop_assert_eq!(copied, Ok(counted));
+        prop_assert_eq!(scanned(&memory.bytes()), (counted, raw));
+        // Threads begin at the addresses in the index; after an error, only a container can be entered again.
+        let expected = lines(&file, 1);
+        if !expected.iter().any(|line| line.starts_with("error")) {
+            prop_assert_eq!(lines(&memory.bytes(), 2), expected);
+        }
     }
 }
