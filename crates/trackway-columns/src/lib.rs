@@ -5,6 +5,7 @@
 //! [`Csv`] and [`JsonLines`] write them as text; with the feature `arrow` there are
 //! arrays of Arrow too, with `columns` files of Arrow and Parquet.
 
+mod block;
 mod facts;
 mod lane;
 mod page;

@@ -11,6 +11,7 @@ use trackway_core::{
 use trackway_image::{Image, Memory as Code, expand, program};
 use trackway_isa::{Recent, reg_name};
 
+use crate::block::{Block, Row};
 use crate::facts::{Cache, Of, facts};
 use crate::lane::{Lane, Lanes, lane, separates};
 use crate::selection::Selection;
@@ -37,8 +38,12 @@ pub struct Rows {
     code: Option<Arc<Code>>,
     isa: Isa,
     bounds: Option<Bounds>,
-    /// The row whose target is the next instruction.
-    awaits: Option<usize>,
+    /// The target of the last row is the next instruction.
+    awaits: bool,
+    /// The last rows of instructions.
+    block: Box<Block>,
+    /// Rows of instructions since their source, time, cycles or context changed.
+    steady: usize,
     /// A chunk has rows of one source only.
     apart: bool,
     cache: Cache,
@@ -121,7 +126,9 @@ impl Rows {
             code: None,
             isa: meta.isa,
             bounds: None,
-            awaits: None,
+            awaits: false,
+            block: Box::new(Block::new()),
+            steady: 0,
             apart: false,
             cache: Cache::default(),
             register_codes: Recent::default(),
@@ -163,9 +170,10 @@ impl Rows {
     }
 
     fn change_source(&mut self, source: u16) {
+        self.settle_lane();
         self.source = source;
         self.image = program(&self.programs, source);
-        (self.code, self.awaits) = (None, None);
+        (self.code, self.awaits) = (None, false);
         self.isa = lane(&mut self.lanes, source).context.isa.unwrap_or(self.meta.isa);
     }
 
@@ -226,12 +234,13 @@ impl Rows {
 
     /// True unless the last row waits for the next instruction: a place where rows can be divided.
     pub fn is_settled(&self) -> bool {
-        self.awaits.is_none()
+        !self.awaits
     }
 
     /// Hands on all rows so far.
     pub fn flush(&mut self, emit: &mut Emit<'_>) -> ControlFlow<()> {
-        self.awaits = None;
+        self.awaits = false;
+        self.settle();
         macro_rules! flush {
             ($($table:ident)*) => {$(
                 if self.tables.$table.rows > 0 {
@@ -245,14 +254,34 @@ impl Rows {
 
     /// At the end of a part: the next instruction has this address, where the last one went there.
     pub fn end_part(&mut self, next: Option<u64>) {
-        if let (Some(row), Some(pc)) = (self.awaits.take(), next) {
-            self.tables.instructions.target.set(row, pc);
+        if let (true, Some(pc)) = (std::mem::take(&mut self.awaits), next) {
+            self.block.set_target(pc);
         }
     }
 
     /// A chunk of every table, with the rows so far or none: files have columns even so.
     pub fn begin(&mut self) -> Vec<Chunk> {
+        self.awaits = false;
+        self.settle();
         self.tables.begin(self.source)
+    }
+
+    /// Moves the last rows of instructions into their columns.
+    fn settle(&mut self) {
+        self.block.settle(&mut self.tables.instructions);
+        self.settle_lane();
+    }
+
+    /// The values that the last rows of instructions share, before they change.
+    fn settle_lane(&mut self) {
+        let rows = std::mem::take(&mut self.steady);
+        if rows > 0 {
+            let (table, lane) = (&mut self.tables.instructions, &self.lanes[usize::from(self.source)]);
+            table.source.put_many(Some(self.source.into()), rows);
+            table.time.put_many(lane.time, rows);
+            table.cycles.put_many(lane.cycles, rows);
+            table.context.put_many(lane.last_context(), rows);
+        }
     }
 
     /// Is the event inside the bounds? The reading ends where it is after them.
@@ -346,7 +375,7 @@ impl Rows {
                 }
                 kind => {
                     self.uncoded += kind.instructions();
-                    self.awaits = None;
+                    self.awaits = false;
                     let last = number + kind.instructions().saturating_sub(1);
                     self.accesses(batch, batch.accesses_of(run), run.isa, last, false, emit)?;
                 }
@@ -367,13 +396,14 @@ impl Rows {
         emit: &mut Emit<'_>,
     ) -> ControlFlow<()> {
         if self.tables.instructions.wanted {
+            if let (true, Some(pc)) = (std::mem::take(&mut self.awaits), step.pc) {
+                self.block.set_target(pc);
+            }
+            if self.tables.instructions.rows >= CHUNK {
+                self.settle();
+                emit(self.tables.instructions.take(self.source))?;
+            }
             let table = &mut self.tables.instructions;
-            if let (Some(row), Some(pc)) = (self.awaits.take(), step.pc) {
-                table.target.set(row, pc);
-            }
-            if table.rows >= CHUNK {
-                emit(table.take(self.source))?;
-            }
             let image = &*self.image;
             let of = Of {
                 pc: step.pc,
@@ -381,37 +411,30 @@ impl Rows {
                 isa,
                 image: std::ptr::from_ref(image).addr(),
             };
-            let facts = *self.cache.get(of, || facts(of, image, table));
-            let lane = &self.lanes[usize::from(self.source)];
+            let facts = self.cache.get(of, || facts(of, image, table));
             let retired = step.outcome == Outcome::Retired;
             let goes = retired && facts.transfers;
             let taken = step.taken.or((goes && !facts.conditional).then_some(true));
             let recorded = batch.extra_of(step).and_then(|extra| extra.target);
             let target = recorded.or(facts.target.filter(|_| goes && taken == Some(true)));
-            table.source.put(batch.source.into());
-            table.number.put(number);
-            table.pc.put_known(step.pc);
-            table.encoding.put_known(of.encoding);
-            table.length.put_known(of.encoding.map(|_| step.length));
-            table.retired.put(retired);
-            table.class.put_code(facts.class);
-            table.mnemonic.put_code(facts.mnemonic);
-            table.taken.put_known(taken);
-            table.target.put_known(target);
-            table.function.put_code(facts.function);
-            table.file.put_code(facts.file);
-            table.line.put_known(facts.line);
-            table.time.put_known(lane.time);
-            table.cycles.put_known(lane.cycles);
-            table.context.put_known(lane.last_context());
-            table.gap_before.put(lane.gap);
-            table.byte_offset.put(offset);
-            if target.is_none() && goes && taken == Some(true) && table.target.wanted {
-                self.awaits = Some(table.rows);
-            }
-            table.rows += 1;
+            self.awaits = target.is_none() && goes && taken == Some(true) && table.target.wanted;
+            let row = Row {
+                number,
+                pc: step.pc,
+                encoding: of.encoding,
+                length: step.length,
+                retired,
+                taken,
+                target,
+                gap_before: self.lanes[usize::from(self.source)].gap,
+                byte_offset: offset,
+            };
+            self.block.put(&row, facts, table);
+            self.steady += 1;
         }
-        if step.accesses.mem_len > 0 || step.accesses.regs_len > 0 {
+        if step.accesses.mem_len > 0 && self.tables.memory.wanted
+            || step.accesses.regs_len > 0 && self.tables.registers.wanted
+        {
             self.accesses(batch, step.accesses, isa, number, false, emit)?;
         }
         ControlFlow::Continue(())
@@ -496,9 +519,12 @@ impl Rows {
     /// Any event but instructions.
     fn other(&mut self, batch: &Batch, event: &Event, number: u64, emit: &mut Emit<'_>) -> ControlFlow<()> {
         if separates(&event.kind) {
-            self.awaits = None;
+            self.awaits = false;
         }
         let inside = self.is_inside(batch, event, number)?;
+        if matches!(event.kind, EventKind::Context(_) | EventKind::Time(_)) {
+            self.settle_lane();
+        }
         self.lanes[usize::from(self.source)].take(batch, event);
         if matches!(event.kind, EventKind::Context(_)) {
             self.code = None;

@@ -104,9 +104,15 @@ impl Growing {
         bits
     }
 
-    fn set(&mut self, at: usize) {
-        let word = self.words.get_mut(at / 64).unwrap_or(&mut self.last);
-        *word |= 1 << (at % 64);
+    /// Up to 64 bits, lowest first; those above are 0.
+    fn push_block(&mut self, bits: u64, count: usize) {
+        let used = self.len % 64;
+        self.last |= bits << used;
+        self.len += count;
+        if used + count >= 64 {
+            let rest = bits.checked_shr((64 - used) as u32).unwrap_or(0);
+            self.words.push(std::mem::replace(&mut self.last, rest));
+        }
     }
 
     /// The bits so far, which it forgets.
@@ -163,6 +169,15 @@ impl Known {
         }
     }
 
+    /// Of up to 64 values.
+    fn push_block(&mut self, known: u64, count: usize, before: usize) {
+        match &mut self.0 {
+            Some(bits) => bits.push_block(known, count),
+            None if known.count_ones() as usize == count => {}
+            none => none.insert(Growing::ones(before)).push_block(known, count),
+        }
+    }
+
     fn take(&mut self) -> Option<Bits> {
         self.0.take().map(|mut bits| bits.take())
     }
@@ -209,14 +224,11 @@ impl<T: Copy + Default> Nums<T> {
         }
     }
 
-    /// A value that was not known becomes known.
-    #[inline]
-    pub(crate) fn set(&mut self, row: usize, value: T) {
-        if let Some(slot) = self.values.get_mut(row) {
-            *slot = value;
-            if let Some(bits) = &mut self.known.0 {
-                bits.set(row);
-            }
+    /// Up to 64 values, of which those are known that have a bit.
+    pub(crate) fn put_block(&mut self, values: &[T], known: u64) {
+        if self.wanted {
+            self.known.push_block(known, values.len(), self.values.len());
+            self.values.extend_from_slice(values);
         }
     }
 }
@@ -253,11 +265,17 @@ impl<T: Copy + Default + PartialEq> Repeats<T> {
 
     #[inline]
     pub(crate) fn put_known(&mut self, value: Option<T>) {
+        self.put_many(value, 1);
+    }
+
+    /// The same value in several rows.
+    #[inline]
+    pub(crate) fn put_many(&mut self, value: Option<T>, count: usize) {
         if value != self.last {
             self.settle();
             self.last = value;
         }
-        self.count += 1;
+        self.count += count;
     }
 
     fn settle(&mut self) {
@@ -304,6 +322,14 @@ impl Flags {
             self.values.push(value.unwrap_or_default());
         }
     }
+
+    /// Up to 64 flags, of which those are known that have a bit.
+    pub(crate) fn put_block(&mut self, values: u64, known: u64, count: usize) {
+        if self.wanted {
+            self.known.push_block(known, count, self.values.len);
+            self.values.push_block(values, count);
+        }
+    }
 }
 
 impl Store for Flags {
@@ -346,6 +372,14 @@ impl Words {
         if self.wanted {
             self.known.push(code.is_some(), self.codes.len());
             self.codes.push(code.unwrap_or_default());
+        }
+    }
+
+    /// Up to 64 places of words, of which those are known that have a bit.
+    pub(crate) fn put_block(&mut self, codes: &[u32], known: u64) {
+        if self.wanted {
+            self.known.push_block(known, codes.len(), self.codes.len());
+            self.codes.extend_from_slice(codes);
         }
     }
 
@@ -463,14 +497,35 @@ mod tests {
         assert!(unwanted.take().is_none());
     }
 
+    /// Blocks of any size are stored as if each value had been put.
     #[test]
-    fn a_value_becomes_known_in_any_word() {
-        for row in [0, 63, 64, 127, 128, 129] {
-            let mut numbers = Nums::<u64>::new(true);
-            (0..130).for_each(|_| numbers.put_known(None));
-            numbers.set(row, 7);
-            let (values, known) = taken(&mut numbers);
-            assert_eq!((values[row], known.unwrap().iter().position(|bit| *bit)), (7, Some(row)));
+    fn blocks_are_single_values() {
+        let mut numbers = trackway_core::SplitMix64(7);
+        for _ in 0..200 {
+            let (mut blocks, mut singles) = (Nums::<u64>::new(true), Nums::<u64>::new(true));
+            let (mut flag_blocks, mut flags) = (Flags::new(true), Flags::new(true));
+            let (mut code_blocks, mut codes) = (Words::new(true), Words::new(true));
+            for _ in 0..numbers.below(6) {
+                let count = [64, numbers.below(65)][numbers.below(2) as usize] as usize;
+                let all = u64::MAX.checked_shr(64 - count as u32).unwrap_or(0);
+                let known = all & if numbers.one_in(3) { numbers.next_u64() } else { u64::MAX };
+                let value = |n: usize| if known >> n & 1 == 1 { n as u64 + 1 } else { 0 };
+                let values: Vec<u64> = (0..count).map(value).collect();
+                let places: Vec<u32> = values.iter().map(|value| *value as u32).collect();
+                let bits = known & numbers.next_u64();
+                blocks.put_block(&values, known);
+                flag_blocks.put_block(bits, known, count);
+                code_blocks.put_block(&places, known);
+                for (n, value) in values.iter().enumerate() {
+                    let is_known = known >> n & 1 == 1;
+                    singles.put_known(is_known.then_some(*value));
+                    flags.put_known(is_known.then_some(bits >> n & 1 == 1));
+                    codes.put_code(is_known.then_some(*value as u32));
+                }
+            }
+            assert_eq!(taken(&mut blocks), taken(&mut singles));
+            assert_eq!(format!("{:?}", flag_blocks.take()), format!("{:?}", flags.take()));
+            assert_eq!(format!("{:?}", code_blocks.take()), format!("{:?}", codes.take()));
         }
     }
 }
