@@ -75,23 +75,25 @@ struct Measured {
     name: String,
     unit: &'static str,
     count: u64,
-    /// Seconds of each pass, sorted.
+    /// Seconds of each pass, in their order.
     seconds: Vec<f64>,
 }
 
 impl Measured {
-    fn median(&self) -> f64 {
-        self.seconds[self.seconds.len() / 2]
-    }
-
     fn rate(&self) -> String {
-        let rate = self.count as f64 / self.median();
+        let rate = self.count as f64 / median(self.seconds.clone());
         match self.unit {
             "bytes" if rate >= 1e9 => format!("{:.2} GB/s", rate / 1e9),
             "bytes" => format!("{:.0} MB/s", rate / 1e6),
             unit => format!("{:.1} M {unit}/s", rate / 1e6),
         }
     }
+}
+
+/// The value in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Times of all measures.
@@ -124,7 +126,6 @@ pub fn run(passes: usize, measures: Vec<Measure<'_>>) -> Results {
             measured.seconds.push(seconds);
         }
     }
-    results.iter_mut().for_each(|measured| measured.seconds.sort_by(f64::total_cmp));
     Results(results)
 }
 
@@ -151,29 +152,34 @@ impl Results {
     pub fn faster(&self, name: &str, beside: &str, goal: Option<f64>) {
         let speed = |measured: &Measured, seconds: f64| measured.count as f64 / seconds;
         self.compare(name, beside, goal.map(|goal| format!("at least {goal}")), |ours, theirs, seconds| {
-            speed(ours, seconds(ours)) / speed(theirs, seconds(theirs))
+            speed(ours, seconds[0]) / speed(theirs, seconds[1])
         });
     }
 
     /// A row for a rate, and how many times as long it takes as another.
     pub fn slower(&self, name: &str, beside: &str, goal: Option<f64>) {
-        self.compare(name, beside, goal.map(|goal| format!("at most {goal}")), |ours, theirs, seconds| {
-            seconds(ours) / seconds(theirs)
+        self.compare(name, beside, goal.map(|goal| format!("at most {goal}")), |_, _, seconds| {
+            seconds[0] / seconds[1]
         });
     }
 
+    /// The median of the ratios of neighbouring passes, since a machine changes its clock between passes, and the ratio
+    /// of the best passes.
     fn compare(
         &self,
         name: &str,
         beside: &str,
         goal: Option<String>,
-        ratio: impl Fn(&Measured, &Measured, &dyn Fn(&Measured) -> f64) -> f64,
+        ratio: impl Fn(&Measured, &Measured, [f64; 2]) -> f64,
     ) {
         let (Some(ours), Some(theirs)) = (self.find(name), self.find(beside)) else { return };
-        let median = ratio(ours, theirs, &Measured::median);
-        let best = ratio(ours, theirs, &|measured| measured.seconds[0]);
+        let passes = ours.seconds.iter().zip(&theirs.seconds);
+        let ratios =
+            median(passes.map(|(&ours_took, &took)| ratio(ours, theirs, [ours_took, took])).collect());
+        let best = |measured: &Measured| measured.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let best = ratio(ours, theirs, [best(ours), best(theirs)]);
         let against = format!("{beside}: {}", theirs.rate());
-        let ratio = format!("{median:.2} ({best:.2})");
+        let ratio = format!("{ratios:.2} ({best:.2})");
         row([name, &ours.rate(), &against, &ratio, &goal.unwrap_or_default()]);
     }
 }

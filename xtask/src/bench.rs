@@ -6,14 +6,15 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::tree;
+use crate::{against, tree};
 
 /// Text of the page above the table.
 const HEAD: &str = "\
 # Benchmarks
 
-The rows are those that `cargo xtask bench` prints; `--write` puts them here. Each job runs its contestants in turn in one process and takes the median of
-the passes; in parentheses is the ratio of the best passes, which other work on the machine disturbs less. A ratio is
+The rows are those that `cargo xtask bench` prints; `--write` puts them here. Each job runs its contestants in turn in one process. A rate is that of
+the median pass, a ratio the median of the ratios of neighbouring passes; in parentheses is the ratio of the best passes, which other work on the machine
+disturbs less. A ratio is
 how many times as fast ours is as the peer or limit beside it (goal: *at least*), or how many times as long ours takes
 (goal: *at most*). Rates of two runs on a shared machine differ by up to a third; ratios of one run differ by less.
 ";
@@ -24,17 +25,20 @@ const BY_HAND: &str = "\n## Instructions, by callgrind";
 /// Runs the jobs named, or all of them.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let write = arguments.iter().any(|argument| argument == "--write");
-    let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let against = arguments.iter().position(|argument| argument == "--against");
+    let revision = against.map(|at| arguments.get(at + 1).ok_or("--against needs a revision")).transpose()?;
+    let chosen = |argument: &&String| !argument.starts_with('-') && Some(*argument) != revision;
+    let names: Vec<&String> = arguments.iter().filter(chosen).collect();
     let opencsd = opencsd();
     let mut table = String::new();
-    for job in jobs() {
-        if names.is_empty() || names.contains(&&job.name) {
-            let rows = run_job(&job, opencsd)?;
-            table += &section(&job.name, &title(&job.name), &rows);
-        }
+    for job in jobs().iter().filter(|job| names.is_empty() || names.contains(&&job.name)) {
+        table += &match revision {
+            Some(revision) => against::section(job, revision, opencsd)?,
+            None => section(&job.name, &title(&job.name), &run_job(job, opencsd)?),
+        };
     }
     println!("{table}");
-    if write {
+    if write && revision.is_none() {
         let path = tree::root().join("docs/benchmarks.md");
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         let by_hand = before.find(BY_HAND).map_or("", |at| &before[at..]);
@@ -45,10 +49,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// A job of the manifest.
-struct Job {
-    name: String,
+pub(crate) struct Job {
+    /// Name of the bench.
+    pub(crate) name: String,
     /// Features that it needs.
     features: Vec<String>,
+}
+
+impl Job {
+    /// The arguments of cargo for this job.
+    pub(crate) fn arguments(&self, opencsd: bool) -> Vec<String> {
+        let words = ["bench", "--locked", "-p", "trackway-bench", "--bench", &self.name];
+        let features = self.features.iter().map(String::as_str).chain(opencsd.then_some("opencsd"));
+        words.into_iter().chain(features.flat_map(|name| ["--features", name])).map(str::to_string).collect()
+    }
 }
 
 /// The jobs, in the order of the manifest.
@@ -72,20 +86,16 @@ fn title(job: &str) -> String {
 
 /// The rows that a job prints.
 fn run_job(job: &Job, opencsd: bool) -> Result<Vec<String>, String> {
-    let Job { name: job, features } = job;
-    eprintln!("== {job}");
+    let name = &job.name;
+    eprintln!("== {name}");
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    cargo.current_dir(tree::root()).args(["bench", "--locked", "-p", "trackway-bench", "--bench", job]);
-    let opencsd = opencsd.then_some("opencsd");
-    for feature in features.iter().map(String::as_str).chain(opencsd) {
-        cargo.args(["--features", feature]);
-    }
+    cargo.current_dir(tree::root()).args(job.arguments(opencsd));
     let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("{job}: {error}"))?;
+    let output = output.map_err(|error| format!("{name}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     eprint!("{text}");
     if !output.status.success() {
-        return Err(format!("{job}: {}", output.status));
+        return Err(format!("{name}: {}", output.status));
     }
     Ok(text.lines().filter(|line| line.starts_with("| ")).map(str::to_string).collect())
 }

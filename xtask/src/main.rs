@@ -1,5 +1,6 @@
 //! Project tasks. `cargo xtask test` is the one command that runs every check.
 
+mod against;
 mod bench;
 mod console;
 mod cycles;
@@ -27,6 +28,7 @@ cargo xtask check [NAME…]           one check: cycles layers unused public wor
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
+cargo xtask bench --against REV [JOB…]  the same at REV and here, in turn, as a table of before and after
 cargo xtask dist [TARGET…]          release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup)
 cargo xtask package                 packs the crates and installs the program from them into an empty folder
 cargo xtask site                    the documentation as a site in target/site (mdBook, installed where it is missing)
