@@ -32,6 +32,12 @@ pub trait Observer: Any + Send {
     /// unless the container has an index.
     fn observe(&mut self, batch: &Batch);
 
+    /// The same where the decoder knows the number of instructions in the batch, attempted ones included.
+    fn observe_counted(&mut self, batch: &Batch, instructions: u64) {
+        let _ = instructions;
+        self.observe(batch);
+    }
+
     /// After batches or parts that were taken in, in order: `save` is the [place](crate::Source::save) that was reached,
     /// where it can be entered again. It is asked only by observers that keep places.
     fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
@@ -63,6 +69,11 @@ pub struct Count(pub u64);
 impl Observer for Count {
     fn observe(&mut self, batch: &Batch) {
         self.0 += batch.instructions();
+    }
+
+    fn observe_counted(&mut self, batch: &Batch, instructions: u64) {
+        debug_assert_eq!(instructions, batch.instructions());
+        self.0 += instructions;
     }
 
     fn fork(&self) -> Box<dyn Observer> {

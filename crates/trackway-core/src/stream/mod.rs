@@ -194,24 +194,19 @@ impl<D: Decode> Stream<D> {
         }
         Ok(Some(false))
     }
-}
 
-impl<D: Decode> Source for Stream<D> {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+    /// As [`fill`](Source::fill); the number of instructions in the batch, `None` at the end.
+    fn fill_counted(&mut self, batch: &mut Batch) -> Result<Option<u64>> {
         batch.clear();
         if let Some(error) = self.error.take() {
             return Err(self.fail(error));
         }
         if self.failed {
-            return Ok(false);
+            return Ok(None);
         }
         loop {
             self.cancel.check()?;
-            let Some(decoder) = self.sources.get_mut(self.current) else { return Ok(false) };
+            let Some(decoder) = self.sources.get_mut(self.current) else { return Ok(None) };
             let (source, number) = (self.current as u16, decoder.instructions());
             (batch.source, batch.first_instruction) = (source, number);
             if let Some((offset, gap)) = self.gap.take() {
@@ -220,6 +215,7 @@ impl<D: Decode> Source for Stream<D> {
             let filled = decoder.fill(batch);
             // The decoder may have handed over a batch of its own.
             (batch.source, batch.first_instruction) = (source, number);
+            let instructions = decoder.instructions() - number;
             batch.contexts.iter().for_each(|context| self.context.update(context));
             if filled == Ok(false) {
                 self.close();
@@ -230,8 +226,18 @@ impl<D: Decode> Source for Stream<D> {
                 Ok(_) if batch.events.is_empty() => continue,
                 Ok(_) => {}
             }
-            return Ok(true);
+            return Ok(Some(instructions));
         }
+    }
+}
+
+impl<D: Decode> Source for Stream<D> {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        Ok(self.fill_counted(batch)?.is_some())
     }
 
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
@@ -241,10 +247,8 @@ impl<D: Decode> Source for Stream<D> {
                 observer.place(&mut || self.save());
                 return Ok(more);
             }
-            if !self.fill(&mut batch)? {
-                return Ok(false);
-            }
-            observer.observe(&batch);
+            let Some(instructions) = self.fill_counted(&mut batch)? else { return Ok(false) };
+            observer.observe_counted(&batch, instructions);
             observer.place(&mut || self.save());
         }
         Ok(true)

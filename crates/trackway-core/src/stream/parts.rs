@@ -48,7 +48,7 @@ impl<'o> Show<'o> {
     pub fn batch(&mut self, batch: &mut Batch, instructions: u64) {
         if !batch.events.is_empty() {
             (batch.source, batch.first_instruction) = (self.source, self.number);
-            self.observer.observe(batch);
+            self.observer.observe_counted(batch, instructions);
             batch.contexts.iter().for_each(|context| self.context.update(context));
             self.count(instructions);
         }
