@@ -160,6 +160,47 @@ proptest! {
     }
 }
 
+/// Checks the number of instructions that a decoder says a batch has.
+struct Numbered;
+
+impl Observer for Numbered {
+    fn observe(&mut self, _: &Batch) {
+        panic!("a decoder knows the number");
+    }
+
+    fn observe_counted(&mut self, batch: &Batch, instructions: u64) {
+        assert_eq!(instructions, batch.instructions());
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Numbered)
+    }
+
+    fn merge(&mut self, _: Box<dyn Observer>) {}
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn batches_come_with_their_number_of_instructions(unit in units(), parts in parts(400), place: u16) {
+        let mut bytes = stream(&unit, &parts);
+        let place = usize::from(place) % bytes.len();
+        bytes[place] ^= 0x55;
+        for (threads, show_withdrawn) in [(1, false), (1, true), (2, false)] {
+            let options = Options { threads, show_withdrawn, min_part: Some(16), ..Options::default() };
+            let mut events = lift(vec![trace(&unit, bytes.clone(), Framing::Raw)], &options);
+            loop {
+                match events.observe(&mut Numbered) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(_) => prop_assert!(events.resync().is_ok()),
+                }
+            }
+        }
+    }
+}
+
 /// A stream that is read in pieces of one size.
 struct Pieces(Vec<u8>, usize, usize);
 

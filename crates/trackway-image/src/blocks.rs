@@ -19,7 +19,7 @@ use zerocopy::FromZeros;
 
 use crate::block::{Block, Near};
 use crate::build::{PAGE, Rules, granule};
-use crate::entry::{Entry, Exchange};
+use crate::entry::{Entry, Exchange, Shape};
 use crate::memory::{Memory, Range};
 use crate::waypoints::Waypoints;
 
@@ -341,11 +341,57 @@ pub struct Glances<'c, const GRANULE: u32> {
 }
 
 impl<const GRANULE: u32> Glances<'_, GRANULE> {
-    /// The run that starts at `pc`; its [`shape`](Near::shape) is sequential where it is not known, and only a shape that
-    /// [`stays`](crate::Shape::stays) has a target. `None` outside the stretch.
+    /// The place of `pc` in the stretch: a number that is too large outside of it and between two places.
     #[inline(always)]
-    pub fn at(&self, pc: u64) -> Option<Near> {
-        let index = pc.wrapping_sub(self.base).rotate_right(GRANULE);
-        Some(Near { pc, entry: Entry(self.entries.get(index as usize)?.load(Relaxed)) })
+    pub fn slot(&self, pc: u64) -> u64 {
+        pc.wrapping_sub(self.base).rotate_right(GRANULE)
+    }
+
+    /// The address of a slot that was reached from one in the stretch.
+    #[inline(always)]
+    pub fn address(&self, slot: u64) -> u64 {
+        self.base.wrapping_add(slot << GRANULE)
+    }
+
+    /// The run that starts at a slot; outside the stretch nothing is known.
+    #[inline(always)]
+    pub fn run(&self, slot: u64) -> Glance<GRANULE> {
+        Glance(self.entries.get(slot as usize).map_or(Entry::UNKNOWN, |entry| Entry(entry.load(Relaxed))))
+    }
+
+    /// The address after the stretch.
+    pub fn end(&self) -> u64 {
+        self.address(self.entries.len() as u64)
+    }
+}
+
+/// A run, wherever it is; lengths are in slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance<const GRANULE: u32>(Entry);
+
+impl<const GRANULE: u32> Glance<GRANULE> {
+    /// The way it is left; sequential where nothing is known.
+    #[inline(always)]
+    pub fn shape(self) -> Shape {
+        self.0.shape()
+    }
+
+    /// How many instructions.
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.0.count()
+    }
+
+    /// From the first instruction to the end of the last.
+    #[inline(always)]
+    pub fn length(self) -> u64 {
+        // Where all instructions fill one slot, their number is the length.
+        if GRANULE == 2 { self.count().into() } else { self.0.length() >> GRANULE }
+    }
+
+    /// From the first instruction to the target of a transfer whose shape [`stays`](Shape::stays).
+    #[inline(always)]
+    pub fn distance(self) -> u64 {
+        (self.0.distance() >> GRANULE) as u64
     }
 }

@@ -49,7 +49,7 @@ mod symbols;
 mod waypoints;
 
 pub use block::{Block, Near};
-pub use blocks::{Blocks, Cursor, Glances};
+pub use blocks::{Blocks, Cursor, Glance, Glances};
 pub use code::Code;
 pub use elf::{Elf, ProgramHeaders, Section};
 pub use entry::Shape;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use trackway_core::{Context, Isa};
-use trackway_image::{Block, Blocks, Image, Mapping, Memory, Segment, Space, Waypoints};
+use trackway_image::{Block, Blocks, Cursor, Image, Mapping, Memory, Segment, Space, Waypoints};
 use trackway_isa::arm::t32;
 use trackway_isa::{Control, Flow, Switch, flow};
 
@@ -56,7 +56,7 @@ fn walk(memory: &Memory, isa: Isa, waypoints: Waypoints, pc: u64) -> (Vec<u64>, 
 }
 
 /// The whole run by the table, joined where it comes in pieces.
-fn whole(cursor: &mut trackway_image::Cursor, pc: u64) -> Option<(Block, u32)> {
+fn whole(cursor: &mut Cursor, pc: u64) -> Option<(Block, u32)> {
     let mut block = cursor.at(pc)?;
     let mut count = block.count;
     while block.control == Control::Sequential
@@ -67,6 +67,21 @@ fn whole(cursor: &mut trackway_image::Cursor, pc: u64) -> Option<(Block, u32)> {
     }
     assert!(count == cursor.at(pc)?.count || count > LONGEST, "cut without a reason: {pc:#x}");
     Some((block, count))
+}
+
+/// A glance shows the block that was looked up last.
+fn glance<const GRANULE: u32>(cursor: &Cursor, block: &Block) {
+    let runs = cursor.glances::<GRANULE>();
+    let slot = runs.slot(block.start);
+    let run = runs.run(slot);
+    let found = (runs.address(slot), runs.address(slot + run.length()), run.count(), run.shape().control());
+    assert_eq!(found, (block.start, block.end, block.count, block.control));
+    if run.shape().stays() && block.control.is_direct() {
+        assert_eq!(Some(runs.address(slot.wrapping_add(run.distance()))), block.target);
+    }
+    for outside in [block.start + 1, runs.address(0).wrapping_sub(4), runs.end()] {
+        assert_eq!(runs.run(runs.slot(outside)).shape().control(), Control::Sequential);
+    }
 }
 
 /// Every address around and in `memory`: what the table says is what the walker finds.
@@ -96,6 +111,10 @@ fn compare(memory: Memory, isa: Isa, waypoints: Waypoints, addresses: impl Itera
             assert_eq!(block.control, Control::Sequential, "{isa} {pc:#x}");
         }
         let first = cursor.at(pc).expect("it was there");
+        match granule {
+            4 => glance::<2>(&cursor, &first),
+            _ => glance::<1>(&cursor, &first),
+        }
         let usual = first.control.is_direct() && first.switch == Switch::Stay;
         match cursor.near(pc) {
             Some(near) => {

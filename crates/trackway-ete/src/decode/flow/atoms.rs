@@ -1,8 +1,8 @@
 //! Packets as they come most: rows of atoms and target addresses, and blocks that end in an ordinary branch. From one
 //! packet to the next, the state stays in registers.
 
-use trackway_core::{Bytes, Event, EventKind, Exit, Isa, Run, push_within_capacity};
-use trackway_image::Shape;
+use trackway_core::{Bytes, Event, EventKind, Isa, Run};
+use trackway_image::{Glances, Shape};
 use trackway_isa::Control;
 
 use super::Analyser;
@@ -17,17 +17,19 @@ use crate::wire::scan::{LONGEST, Window};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
     /// Execution continues at the branch target, or at the next instruction.
-    Known,
+    Known = 0,
     /// An indirect branch was taken.
-    Indirect,
+    Indirect = 1,
     /// More has to be looked at.
-    Unusual,
+    Unusual = 2,
 }
 
-/// The end of a run, and its meaning.
+/// The end of a run, and its meaning. Aligned, so that a shift finds it.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Ended {
-    exit: Exit,
+    /// The run without its addresses and length.
+    run: Run,
     next: Next,
 }
 
@@ -36,7 +38,7 @@ struct Ended {
 pub(super) struct Exits(Box<[Ended; 2 * Shape::COUNT]>);
 
 impl Exits {
-    pub(super) fn new(return_stack: bool) -> Self {
+    pub(super) fn new(isa: Isa, return_stack: bool) -> Self {
         let shapes: Vec<Shape> = Shape::all().collect();
         Exits(Box::new(std::array::from_fn(|index| {
             let (shape, taken) = (shapes[index % Shape::COUNT], index >= Shape::COUNT);
@@ -50,18 +52,77 @@ impl Exits {
                 control if taken && control.is_indirect() => Next::Indirect,
                 _ => Next::Known,
             };
-            Ended { exit: control.exit(), next }
+            let run = Run {
+                start: 0,
+                end: 0,
+                count: 0,
+                accesses: None,
+                isa,
+                exit: control.exit(),
+                taken: Some(taken),
+                attempted: false,
+                doubtful: false,
+                withdrawn: false,
+            };
+            Ended { run, next }
         })))
     }
 }
 
-/// The instruction set whose instructions start at every 1 << `granule` bytes and whose addresses have the bits of `mask`.
-const fn isa_of(granule: u32, mask: u64) -> Isa {
-    match (granule, mask) {
-        (_, u64::MAX) => Isa::A64,
-        (1, _) => Isa::T32,
-        _ => Isa::A32,
+/// The program, for an instruction set whose instructions start at every 1 << `GRANULE` bytes and whose addresses have the
+/// bits of `MASK`.
+#[derive(Clone, Copy, Debug)]
+struct Program<'p, const GRANULE: u32, const MASK: u64> {
+    runs: Glances<'p, GRANULE>,
+    exits: &'p [Ended; 2 * Shape::COUNT],
+}
+
+/// In the index of [`Exits`]: the branch was taken.
+const TAKEN: u32 = Shape::COUNT as u32;
+
+impl<const GRANULE: u32, const MASK: u64> Program<'_, GRANULE, MASK> {
+    /// The run at `slot`, whose branch was taken if `atom` has the bit [`TAKEN`], the slot after it, and what that means.
+    #[inline(always)]
+    fn run(&self, slot: u64, atom: u32) -> (Run, u64, Next) {
+        let (glance, taken) = (self.runs.run(slot), atom & TAKEN);
+        let ended = &self.exits[glance.shape().number() | taken as usize];
+        let after = slot.wrapping_add(glance.length());
+        let target = slot.wrapping_add(glance.distance());
+        let (start, end) = (self.runs.address(slot), self.runs.address(after));
+        let run = Run { start, end, count: glance.count(), ..ended.run };
+        (run, if taken == 0 { after } else { target }, ended.next)
     }
+
+    /// The address of a slot.
+    #[inline(always)]
+    fn address(&self, slot: u64) -> u64 {
+        self.runs.address(slot) & MASK
+    }
+
+    /// Follows the atoms of `place` from a known address, up to one that is unusual or for which no address is known.
+    #[inline(never)]
+    fn follow(self, place: &mut Place, mut at: Reached, events: &mut Vec<Event>) -> Reached {
+        while at.is_known && !place.is_done() {
+            let (run, to, next) = self.run(self.runs.slot(at.pc), place.atoms.1 * TAKEN);
+            if next == Next::Unusual {
+                break;
+            }
+            place.next_atom();
+            (at.pc, at.is_known) = (self.address(to), next == Next::Known);
+            at.instructions += u64::from(run.count);
+            events.push(Event { offset: place.offset, kind: EventKind::Run(run) });
+        }
+        at
+    }
+}
+
+/// A place in the program.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    pc: u64,
+    is_known: bool,
+    /// Number of instructions before it.
+    instructions: u64,
 }
 
 /// Packets of a window, none of which has to wait.
@@ -82,8 +143,8 @@ pub(crate) struct Row<'r, W> {
 struct Place {
     /// Index of the next packet.
     at: usize,
-    /// Atoms left of the last packet, the first in bit 0, and a 1 above them.
-    atoms: u64,
+    /// Atoms left of the last packet: their number, and the first in bit 0.
+    atoms: (u8, u32),
     /// Offset in the input of the last packet.
     offset: u64,
     /// Before this index, the offset of a byte is its index and `shift`.
@@ -93,7 +154,7 @@ struct Place {
 
 impl Place {
     fn new(at: usize) -> Self {
-        Place { at, atoms: 1, offset: 0, until: 0, shift: 0 }
+        Place { at, atoms: (0, 0), offset: 0, until: 0, shift: 0 }
     }
 
     /// Takes the offset of the next packet.
@@ -110,14 +171,21 @@ impl Place {
     fn begin(&mut self, header: u8, counts: &mut PacketCounts) {
         counts.add(header);
         self.at += 1;
-        let (count, bits) = Atoms { header }.get();
-        self.atoms = 1 << count | u64::from(bits);
+        self.atoms = Atoms { header }.get();
+    }
+
+    /// Takes the next atom: was the branch taken?
+    #[inline]
+    fn next_atom(&mut self) -> bool {
+        let (left, bits) = self.atoms;
+        self.atoms = (left - 1, bits >> 1);
+        bits & 1 == 1
     }
 
     /// No atom is left.
     #[inline(always)]
     fn is_done(&self) -> bool {
-        self.atoms == 1
+        self.atoms.0 == 0
     }
 }
 
@@ -129,11 +197,17 @@ fn stretch<W: Window>(window: &W, at: usize, cursor: &mut usize) -> (u64, usize)
     (offset.wrapping_sub(at as u64), at.saturating_add(straight))
 }
 
+/// Does the byte open a Target Address packet?
+#[inline(always)]
+fn is_target(header: u8) -> bool {
+    header & 0xf0 == Kind::Address.header() & 0xf0
+}
+
 /// The target address after `header`, and the length of its packet; `None` if there is none or the end is near, where the
 /// zeros of an Alignment Sync may begin.
 #[inline(never)]
 fn target(header: u8, rest: &[u8], history: &History) -> Option<(Entry, usize)> {
-    if header & 0xf0 != Kind::Address.header() & 0xf0 || rest.len() < LONGEST {
+    if !is_target(header) || rest.len() < LONGEST {
         return None;
     }
     let mut payload = Bytes::new(rest);
@@ -147,7 +221,7 @@ impl Analyser {
     pub(crate) fn row<W: Window>(&mut self, mut row: Row<'_, W>, from: usize) -> usize {
         let mut place = Place::new(from);
         loop {
-            if self.flow.has_context && !self.stale {
+            if self.may_be_usual(&row, &place) {
                 match self.isa {
                     Isa::A64 => self.usual_packets::<W, 2, { u64::MAX }>(&mut row, &mut place),
                     Isa::T32 => self.usual_packets::<W, 1, { u32::MAX as u64 }>(&mut row, &mut place),
@@ -163,10 +237,23 @@ impl Analyser {
                 place.locate(row.window, row.cursor);
                 place.begin(header, row.counts);
             }
-            let taken = place.atoms & 1 == 1;
-            place.atoms >>= 1;
+            let taken = place.next_atom();
             self.atom(place.offset, taken);
         }
+    }
+
+    /// A quick look before [`usual_packets`](Self::usual_packets).
+    #[inline]
+    fn may_be_usual<W: Window>(&self, row: &Row<'_, W>, place: &Place) -> bool {
+        let is_address = place.is_done() && row.bytes.get(place.at).is_some_and(|&header| is_target(header));
+        let follows = if is_address { row.addresses && self.takes_address() } else { self.flow.has_address };
+        follows && self.flow.has_context && !self.stale
+    }
+
+    /// Nothing but execution waits for an address: neither a trap, nor a gap, nor Debug state.
+    #[inline]
+    fn takes_address(&self) -> bool {
+        self.out.is_quiet() && !self.flow.halted
     }
 
     /// Follows packets up to an atom that is unusual, another packet, or the end of the batch. Instructions start at every
@@ -179,60 +266,54 @@ impl Analyser {
     ) {
         let Row { window, bytes, cursor, history: sent, counts, addresses } = row;
         let table = &self.tables[self.table];
-        let (runs, exits) = (table.cursor.glances::<GRANULE>(), &*table.exits.0);
-        // An address that a trap, a gap or Debug state waits for is not a usual one.
-        let addresses = *addresses && self.out.is_quiet() && !self.flow.halted;
+        let program =
+            Program::<GRANULE, MASK> { runs: table.cursor.glances::<GRANULE>(), exits: &table.exits.0 };
+        // Nothing follows a path over the end of the address space.
+        if program.runs.end() & !MASK != 0 {
+            return;
+        }
+        let addresses = *addresses && self.takes_address();
         let sub_isa = self.flow.sub_isa;
-        let (mut pc, mut is_known, mut was_sent) = (self.flow.pc, self.flow.has_address, false);
-        let (mut at, mut history, mut instructions) = (*place, **sent, 0);
+        let (mut at, mut history, mut was_sent) = (*place, **sent, false);
         let full = self.out.full();
         let events = self.out.open_events();
         let begun = events.len();
         let full = full.max(begun + 1);
-        'packets: loop {
-            if !at.is_done() && !is_known {
-                break;
-            }
-            while !at.is_done() {
-                let Some(near) = runs.at(pc) else { break 'packets };
-                let taken = at.atoms & 1;
-                let ended = &exits[near.shape().number() + Shape::COUNT * taken as usize];
-                if ended.next == Next::Unusual {
-                    break 'packets;
-                }
-                let run = Run {
-                    start: pc,
-                    end: near.end(),
-                    count: near.count(),
-                    accesses: None,
-                    isa: const { isa_of(GRANULE, MASK) },
-                    exit: ended.exit,
-                    taken: Some(taken == 1),
-                    attempted: false,
-                    doubtful: false,
-                    withdrawn: false,
-                };
-                if !push_within_capacity(events, Event { offset: at.offset, kind: EventKind::Run(run) }) {
-                    break 'packets;
-                }
-                at.atoms >>= 1;
-                instructions += u64::from(run.count);
-                pc = if taken == 1 { near.target() } else { run.end } & MASK;
-                if ended.next == Next::Indirect {
-                    is_known = false;
-                    continue 'packets;
-                }
-            }
-            if events.len() >= full {
-                break;
-            }
-            let Some(&header) = bytes.get(at.at) else { break };
+        let (pc, is_known) = (self.flow.pc, self.flow.has_address);
+        let mut here = Reached { pc, is_known, instructions: 0 };
+        if !at.is_done() {
+            here = program.follow(&mut at, here, events);
+        }
+        while at.is_done()
+            && events.len() < full
+            && let Some(&header) = bytes.get(at.at)
+        {
             if header >= Kind::Atom.header() {
-                if !is_known {
+                if !here.is_known {
                     break;
                 }
                 at.locate(*window, cursor);
                 at.begin(header, counts);
+                let (before, offset, (count, bits)) = (events.len(), at.offset, at.atoms);
+                let (mut slot, mut bits) = (program.runs.slot(here.pc), bits * TAKEN);
+                // Two bits for the meaning of each atom.
+                let (mut instructions, mut meanings) = (0, 0u64);
+                // Nothing leaves this loop early, which keeps it small: all but the last atom have to be known.
+                events.extend((0..count).map(|_| {
+                    let (run, to, next) = program.run(slot, bits);
+                    (slot, bits) = (to, bits >> 1);
+                    meanings = meanings << 2 | next as u64;
+                    instructions += u64::from(run.count);
+                    Event { offset, kind: EventKind::Run(run) }
+                }));
+                if meanings <= Next::Indirect as u64 {
+                    at.atoms.0 = 0;
+                    here.is_known = meanings == Next::Known as u64;
+                    (here.pc, here.instructions) = (program.address(slot), here.instructions + instructions);
+                } else {
+                    events.truncate(before);
+                    here = program.follow(&mut at, here, events);
+                }
             } else if addresses
                 && let Some((entry, length)) = target(header, &bytes[at.at + 1..], &history)
                 && entry.sub_isa == sub_isa
@@ -240,12 +321,13 @@ impl Analyser {
                 history.add(entry);
                 counts.add(header);
                 at.at += length;
-                (pc, is_known, was_sent) = (entry.address & MASK, true, true);
+                (here.pc, here.is_known, was_sent) = (entry.address & MASK, true, true);
             } else {
                 break;
             }
         }
         (*place, **sent) = (at, history);
+        let Reached { pc, is_known, instructions } = here;
         let last = match events[begun..].last() {
             Some(Event { kind: EventKind::Run(last), .. }) => Some(*last),
             _ => None,

@@ -41,8 +41,8 @@ impl Analyser {
             return;
         }
         let blocks = self.program.image.blocks(&self.event_of(self.flow.context), isa, self.waypoints);
-        let known = self.tables.first().map(|table| Arc::clone(&table.exits));
-        let exits = known.unwrap_or_else(|| Arc::new(Exits::new(self.return_stack)));
+        let known = self.tables.iter().find(|table| table.isa == isa).map(|table| Arc::clone(&table.exits));
+        let exits = known.unwrap_or_else(|| Arc::new(Exits::new(isa, self.return_stack)));
         let table = Table { context, isa, cursor: blocks.cursor(), exits };
         if self.tables.len() < TABLES {
             self.tables.push(table);
