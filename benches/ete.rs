@@ -13,7 +13,7 @@ use trackway_bench::{Measure, run};
 use trackway_core::{Batch, Count, Meta, Result, SharedBytes, Sink, Source};
 use trackway_ete::encode::EncodeConfig;
 use trackway_ete::{
-    Deframed, Frames, Framing, Lower, Options, Reader, Snapshot, TraceSource, UnitSink, lift,
+    Deframed, Frames, Framing, Lower, Options, Packet, Reader, Snapshot, TraceSource, UnitSink, lift,
 };
 use trackway_image::Image;
 
@@ -164,6 +164,7 @@ fn packets(trace: &TraceSource) -> u64 {
     let reader = Reader::new(&trace.config.dialect);
     let mut frames = Frames::new(Framing::Coresight, data);
     let mut piece = Deframed::default();
+    let mut packet = Packet::Ignore;
     let (mut at, mut count, mut begun) = (0, 0, false);
     loop {
         let more = frames.pull(data, trace.config.trace_id, piece.bytes.len() + (1 << 16), &mut piece);
@@ -173,10 +174,12 @@ fn packets(trace: &TraceSource) -> u64 {
             at = found.map_or(0, |found| found);
             begun = found.is_some();
         }
-        while piece.bytes.len() - at > 64 || !more {
-            let read = reader.read(&piece.bytes[at..], 0);
-            let Ok((packet, length)) = &read else { break };
-            std::hint::black_box(packet);
+        // No packet is cut at the end of a piece.
+        let bytes = &piece.bytes[..];
+        let end = if more { bytes.len().saturating_sub(64) } else { bytes.len() };
+        while at < end {
+            let Ok(length) = reader.read_into(&bytes[at..], 0, &mut packet) else { break };
+            std::hint::black_box(&packet);
             at += length;
             count += 1;
         }

@@ -10,13 +10,16 @@ use super::header::{Field, Kind};
 pub(super) mod nibble {
     /// Exact matches are 0 to 2, the entry of the address history.
     pub(super) const EXACT_LAST: u8 = 2;
-    pub(in crate::wire) const SHORT_IS0: u8 = 0x5;
+    pub(super) const SHORT_IS0: u8 = 0x5;
     pub(super) const SHORT_IS1: u8 = 0x6;
-    pub(in crate::wire) const LONG32_IS0: u8 = 0xa;
+    pub(super) const LONG32_IS0: u8 = 0xa;
     pub(super) const LONG32_IS1: u8 = 0xb;
     pub(super) const LONG64_IS0: u8 = 0xd;
     pub(super) const LONG64_IS1: u8 = 0xe;
 }
+
+/// Header of the first Target Address packet; the low nibble selects the payload.
+const TARGET: u8 = Kind::Address.header();
 
 /// The same payloads by the low nibble of a Source Address header (K10.5.2.12); `0xff` is reserved.
 const SOURCE_FORMS: [u8; 16] =
@@ -130,6 +133,30 @@ impl Address {
             nibble::LONG64_IS1 => long_is1(bytes.u64().map_err(fault)?, Long64Is1),
             _ => return Err((ErrorKind::Unknown { found: nibble.into() }, "address")),
         })
+    }
+
+    /// A Target Address packet at the start of `data` in a form that most have, and its length: the same in every dialect.
+    #[inline(always)]
+    pub(crate) fn read_usual(data: &[u8]) -> Option<(Self, usize)> {
+        use AddressForm::*;
+        const SHORT: u8 = TARGET | nibble::SHORT_IS0;
+        const LONG: u8 = TARGET | nibble::LONG32_IS0;
+        const EXACT: u8 = TARGET | nibble::EXACT_LAST;
+        let (&header, payload) = data.split_first()?;
+        match header {
+            SHORT => {
+                let [low, high] = *payload.first_chunk()?;
+                let (bits, has_two) = (u64::from(low & 0x7f) << 2, low >= 0x80);
+                let (form, high) = if has_two { (Short2Is0, u64::from(high) << 9) } else { (Short1Is0, 0) };
+                Some((Address { bits: high | bits, form, sbz: 0 }, 2 + usize::from(has_two)))
+            }
+            LONG => {
+                let raw = u32::from_le_bytes(*payload.first_chunk()?);
+                Some((long_is0(raw.into(), Long32Is0), 5))
+            }
+            TARGET..=EXACT => Some((Address { bits: 0, form: Exact(header - TARGET), sbz: 0 }, 1)),
+            _ => None,
+        }
     }
 
     /// The low nibble of a Target Address header with this payload.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use trackway_core::{Bytes, ErrorKind};
 
-use super::address::{Address, History, nibble};
+use super::address::{Address, History};
 use super::atoms::{self, Atoms, SHORT_ATOMS};
 use super::chain::{Chain, width};
 use super::context::Context;
@@ -203,12 +203,6 @@ impl Packet {
     /// Reads the packet that header byte `first` opens.
     #[inline(always)]
     pub(super) fn read(first: u8, kinds: &Kinds, dialect: &Dialect, bytes: &mut Bytes<'_>) -> Field<Self> {
-        // The two most common packets other than atoms, the same in every dialect.
-        match first {
-            SHORT_TARGET => return Address::read(nibble::SHORT_IS0, bytes).map(Packet::Address),
-            LONG32_TARGET => return Address::read(nibble::LONG32_IS0, bytes).map(Packet::Address),
-            _ => {}
-        }
         Ok(match kinds.get(first) {
             Kind::Atom => Packet::Atom(Atoms { header: first }),
             Kind::Address => Packet::Address(Address::read_target(first, bytes)?),
@@ -454,10 +448,6 @@ impl Packet {
         }
     }
 }
-
-/// Headers of the most common Target Address packets.
-const SHORT_TARGET: u8 = Kind::Address.header() | nibble::SHORT_IS0;
-const LONG32_TARGET: u8 = Kind::Address.header() | nibble::LONG32_IS0;
 
 /// Low header nibble of a Q packet with a count only, and of one without a payload (K10.5.2.11).
 const Q_COUNT: u8 = 0xc;

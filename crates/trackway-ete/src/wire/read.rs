@@ -2,6 +2,7 @@
 
 use trackway_core::{Bytes, ErrorKind, Result};
 
+use super::address::Address;
 use super::atoms::Atoms;
 use super::header::{Kind, Kinds, error_at};
 use super::packet::Packet;
@@ -32,15 +33,53 @@ impl Reader {
     /// Returns the packet at the start of `data` and its length. `offset` is its place, for errors.
     #[inline]
     pub fn read(&self, data: &[u8], offset: u64) -> Result<(Packet, usize)> {
+        let mut packet = Packet::Ignore;
+        let length = self.read_into(data, offset, &mut packet)?;
+        Ok((packet, length))
+    }
+
+    /// Reads the packet at the start of `data` into `packet`, and returns its length. A loop that reads all packets into the
+    /// same place is faster than one that copies them.
+    ///
+    /// ```
+    /// use trackway_ete::{Config, Packet, Reader};
+    /// let config = Config::from_registers("etm", Default::default(), Some(true))?;
+    /// let (reader, data) = (Reader::new(&config.dialect), [0x04, 0xf7]);
+    /// let (mut packet, mut at, mut names) = (Packet::Ignore, 0, Vec::new());
+    /// while at < data.len() {
+    ///     at += reader.read_into(&data[at..], at as u64, &mut packet).unwrap();
+    ///     names.push(packet.name());
+    /// }
+    /// assert_eq!(names, ["Trace On", "Atom"]);
+    /// # Ok::<(), trackway_ete::ConfigError>(())
+    /// ```
+    #[inline(always)]
+    pub fn read_into(&self, data: &[u8], offset: u64, packet: &mut Packet) -> Result<usize> {
+        if let Some(&header) = data.first()
+            && header >= Kind::Atom.header()
+        {
+            *packet = Packet::Atom(Atoms { header });
+            return Ok(1);
+        }
+        if let Some((address, length)) = Address::read_usual(data) {
+            *packet = Packet::Address(address);
+            return Ok(length);
+        }
+        self.read_other(data, offset, packet)
+    }
+
+    /// Any packet.
+    #[inline(never)]
+    fn read_other(&self, data: &[u8], offset: u64, packet: &mut Packet) -> Result<usize> {
         let Some(&first) = data.first() else {
             return Err(ErrorKind::Truncated.at(offset, "packet", "header", "K10.5.2.2"));
         };
-        if first >= Kind::Atom.header() {
-            return Ok((Packet::Atom(Atoms { header: first }), 1));
-        }
         let mut bytes = Bytes::new(&data[1..]);
         match Packet::read(first, &self.kinds, &self.dialect, &mut bytes) {
-            Ok(packet) => Ok((packet, 1 + bytes.position())),
+            Ok(read) => {
+                *packet = read;
+                Ok(1 + bytes.position())
+            }
             Err(fault) => Err(error_at(first, fault, offset)),
         }
     }
@@ -48,7 +87,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Reader};
+    use crate::{Config, Packet, Reader};
     use proptest::prelude::*;
 
     fn dialects() -> Vec<crate::Dialect> {
@@ -74,6 +113,20 @@ mod tests {
                     let mut out = Vec::new();
                     packet.write(&dialect, &mut out);
                     prop_assert_eq!(&out[..], &rest[..len], "{:?}", packet);
+                }
+            }
+        }
+
+        #[test]
+        fn usual_packets_are_those_of_the_table(low: u8, rest in proptest::collection::vec(any::<u8>(), 0..8)) {
+            for first in [low, 0x90 | low & 0xf, 0xc0 | low] {
+                let data = [&[first], &rest[..]].concat();
+                for dialect in dialects() {
+                    let reader = Reader::new(&dialect);
+                    let (mut one, mut other) = (Packet::Ignore, Packet::Ignore);
+                    let length = reader.read_into(&data, 5, &mut one);
+                    prop_assert_eq!(length, reader.read_other(&data, 5, &mut other));
+                    prop_assert_eq!(one, other);
                 }
             }
         }

@@ -193,6 +193,8 @@ impl Walk {
         visit: &mut V,
     ) -> Option<Stop> {
         let mut at = *place;
+        // One for all: copying a packet costs more than reading it.
+        let mut packet = Packet::Ignore;
         let stop = loop {
             let Some(&first) = bytes.get(at) else { break None };
             let next = visit.usual(window, bytes, at, cursor);
@@ -204,16 +206,14 @@ impl Walk {
                     break Some(Stop::Incomplete);
                 }
                 let offset = window.offset(at, cursor);
-                // Matched by reference: copying a `Packet` costs more than reading it.
-                let read = self.reader.read(&bytes[at..], offset);
-                match &read {
-                    Ok((packet, length)) => {
-                        if let Err(error) = visit.packet(packet, first, *length, offset) {
+                match self.reader.read_into(&bytes[at..], offset, &mut packet) {
+                    Ok(length) => {
+                        if let Err(error) = visit.packet(&packet, first, length, offset) {
                             break Some(Stop::Bad(error));
                         }
                         at += length;
                     }
-                    Err(error) => break incomplete(error, &bytes[at..], more),
+                    Err(error) => break incomplete(&error, &bytes[at..], more),
                 }
             } else {
                 at = next;

@@ -272,26 +272,25 @@ impl Frames {
     #[inline]
     fn fast(&mut self, buffer: &[u8], id: u8, limit: usize, out: &mut Deframed) {
         let wanted = self.id == Some(id);
-        // The frame before it fills its stretch.
-        let mut follows = false;
         while out.bytes.len() < limit
-            && let Some(frame) = buffer.get(self.at..).and_then(|rest| rest.first_chunk::<FRAME>())
+            && let Some(rest) = buffer.get(self.at..)
+            && let Some(frame) = rest.first_chunk::<FRAME>()
             && let Some((bytes, index)) = self.whole(frame)
         {
+            if wanted && index == 15 {
+                out.stretch(self.at as u64, 15);
+                self.at += FRAME * without_ids(rest, limit, &mut out.bytes);
+                continue;
+            }
             if wanted {
-                if !follows && index > 0 {
+                if index > 0 {
                     out.stretch(self.at as u64, 15);
                 }
-                follows = index == 15;
-                if follows {
-                    out.bytes.extend_from_slice(&bytes[..15]);
-                } else {
-                    let (before, after) = pieces(&bytes, index);
-                    out.bytes.extend_from_slice(before);
-                    if !after.is_empty() {
-                        out.stretch((self.at + index + 1) as u64, u64::MAX);
-                        out.bytes.extend_from_slice(after);
-                    }
+                let (before, after) = pieces(&bytes, index);
+                out.bytes.extend_from_slice(before);
+                if !after.is_empty() {
+                    out.stretch((self.at + index + 1) as u64, u64::MAX);
+                    out.bytes.extend_from_slice(after);
                 }
             }
             self.at += FRAME;
@@ -386,6 +385,26 @@ impl Frames {
         }
         Some((pair, at))
     }
+}
+
+/// Appends the data of the frames at the start of `buffer` that change no id, until `out` has `limit` bytes; returns their
+/// number.
+fn without_ids(buffer: &[u8], limit: usize, out: &mut Vec<u8>) -> usize {
+    let (frames, _) = buffer.as_chunks::<FRAME>();
+    let begun = out.len();
+    let most = limit.saturating_sub(begun).div_ceil(FRAME - 1);
+    let has_none = |frame: &&[u8; FRAME]| u128::from_le_bytes(**frame) & IDS == 0;
+    let count = frames.iter().take(most).take_while(has_none).count();
+    out.resize(begun + count * (FRAME - 1), 0);
+    let (data, _) = out[begun..].as_chunks_mut::<{ FRAME - 1 }>();
+    for (data, frame) in data.iter_mut().zip(frames) {
+        let bytes = u128::from_le_bytes(*frame) | FLAGS[usize::from(frame[FRAME - 1])];
+        // Two halves that share a byte.
+        let (low, high) = (bytes as u64, (bytes >> 56) as u64);
+        *data.first_chunk_mut::<8>().expect("15 bytes") = low.to_le_bytes();
+        *data.last_chunk_mut::<8>().expect("15 bytes") = high.to_le_bytes();
+    }
+    count
 }
 
 /// The data of a frame before and after the byte at `index`, which is not data.
