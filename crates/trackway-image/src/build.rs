@@ -34,6 +34,10 @@ trait Set {
     fn is_wide(word: u32) -> bool;
     /// Is it sequential, on a quick look?
     fn is_plain(word: u32) -> bool;
+    /// The instruction at `pc`, in sets where each is a word.
+    fn flow(_pc: u64, _word: u32) -> Option<Flow> {
+        None
+    }
 }
 
 struct A64;
@@ -49,6 +53,9 @@ impl Set for A64 {
     fn is_plain(word: u32) -> bool {
         a64::is_plain(word)
     }
+    fn flow(pc: u64, word: u32) -> Option<Flow> {
+        Some(a64::flow(pc, word))
+    }
 }
 
 impl Set for A32 {
@@ -58,6 +65,9 @@ impl Set for A32 {
     }
     fn is_plain(word: u32) -> bool {
         a32::is_plain(word)
+    }
+    fn flow(pc: u64, word: u32) -> Option<Flow> {
+        Some(a32::flow(pc, word))
     }
 }
 
@@ -123,9 +133,10 @@ impl Rules {
                     let wide = S::is_wide(word);
                     self.join_plain(if wide { 4 } else { 2 }, follower(wide))
                 }
-                _ => {
+                word => {
                     let pc = address + at as u64;
-                    let flow = self.decode(memory, pc, front);
+                    let flow = word.and_then(|word| S::flow(pc, word));
+                    let flow = flow.or_else(|| self.decode(memory, pc, front));
                     flow.map_or(Entry::HOLE, |flow| self.join(pc, &flow, follower(flow.length == 4)))
                 }
             };
