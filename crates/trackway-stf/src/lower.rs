@@ -462,6 +462,7 @@ impl Controls {
             Isa::Rv32 | Isa::Rv64 if riscv::is_plain(encoding) => Control::Sequential,
             Isa::Rv32 | Isa::Rv64 if riscv::is_branch(encoding) => Control::Branch,
             Isa::A64 if a64::is_plain(encoding) => Control::Sequential,
+            Isa::A64 if a64::is_branch(encoding) => Control::Branch,
             _ => self.rare(isa, encoding),
         }
     }

@@ -9,11 +9,15 @@ impl Counts {
     /// Adds the facts of a batch; `contexts` are those before it.
     pub fn add_batch(&mut self, batch: &Batch, contexts: &mut Contexts) {
         let mut usual = Usual::default();
-        for event in &batch.events {
+        let mut rest = &batch.events[..];
+        while !rest.is_empty() {
+            rest = &rest[usual.add_plain(rest)..];
+            let Some((event, others)) = rest.split_first() else { break };
             let is_usual = matches!(&event.kind, EventKind::Step(step) if usual.add(batch, step));
             if !is_usual {
                 self.add_event(batch, &event.kind, contexts);
             }
+            rest = others;
         }
         usual.counts(batch).iter().for_each(|&(fact, n)| self[fact] += n);
     }
@@ -51,11 +55,35 @@ fn kind(step: &Step) -> usize {
     outcome | attempted | encoded
 }
 
+/// Steps whose sums fit into [`Usual::add_plain`]'s.
+const TOGETHER: usize = (1 << 20) - 1;
+
 impl Usual {
+    /// Adds the steps at the start of `events` that have nothing but their encoding and an outcome; returns their number.
+    #[inline(always)]
+    fn add_plain(&mut self, events: &[Event]) -> usize {
+        // Three sums in one word, by outcome: it stays in a register.
+        let (mut sums, mut number) = (0u64, 0);
+        for event in &events[..events.len().min(TOGETHER)] {
+            let EventKind::Step(step) = &event.kind else { break };
+            let Accesses { mem_len, regs_len, .. } = step.accesses;
+            let is_bare = (mem_len | regs_len == 0) & step.extra.is_none();
+            if !(is_bare & (step.length > 0) & (step.outcome == Outcome::Retired)) {
+                break;
+            }
+            sums += 1 << (20 * (kind(step) & OUTCOME));
+            number += 1;
+        }
+        for outcome in 0..3 {
+            self.kinds[ENCODED | outcome] += sums >> (20 * outcome) & TOGETHER as u64;
+        }
+        number
+    }
+
     /// Adds a step; false, and nothing was added, if it has rare parts.
     #[inline(always)]
     fn add(&mut self, batch: &Batch, step: &Step) -> bool {
-        let (mut is_target, mut data) = (false, None);
+        let (mut is_target, mut accesses, mut data) = (false, 0, 0);
         if step.pc.is_none() & (step.length == 0) {
             return false;
         }
@@ -67,12 +95,23 @@ impl Usual {
             is_target = target.is_some();
         }
         if step.accesses.mem_len > 0 {
-            let [access] = batch.mem_of(step.accesses) else { return false };
-            let is_marked = access.tagged | access.range | access.inferred;
-            if is_marked | (access.attributes != 0) | access.extra.is_some() {
-                return false;
-            }
-            data = Some(access.data != Value::Unknown);
+            let is_marked = |access: &MemAccess| {
+                access.tagged
+                    | access.range
+                    | access.inferred
+                    | (access.attributes != 0)
+                    | access.extra.is_some()
+            };
+            let known = |access: &MemAccess| u64::from(access.data != Value::Unknown);
+            (accesses, data) = match batch.mem_of(step.accesses) {
+                [access] if !is_marked(access) => (1, known(access)),
+                // Of a pair: adjoining accesses are one.
+                [one, next] if !is_marked(one) & !is_marked(next) => match one.adjoins(next) {
+                    true => (1, known(one) & known(next)),
+                    false => (2, known(one) + known(next)),
+                },
+                _ => return false,
+            };
         }
         let Accesses { regs_start, regs_len, .. } = step.accesses;
         if regs_len > 0 {
@@ -84,10 +123,8 @@ impl Usual {
         }
         self.kinds[kind(step)] += 1;
         self.targets += u64::from(is_target);
-        if let Some(is_known) = data {
-            self.accesses += 1;
-            self.data += u64::from(is_known);
-        }
+        self.accesses += accesses;
+        self.data += data;
         true
     }
 

@@ -84,6 +84,12 @@ pub fn is_plain(encoding: u32) -> bool {
     TABLE.excludes(encoding)
 }
 
+/// True for B.cond, CBZ, CBNZ, TBZ and TBNZ: [`flow`] calls them branches. False says nothing.
+#[inline(always)]
+pub const fn is_branch(encoding: u32) -> bool {
+    (encoding & 0x7c00_0000 == 0x3400_0000) | (encoding & 0xff00_0010 == 0x5400_0000)
+}
+
 /// Length, control transfer and target of an A64 instruction.
 pub fn flow(pc: u64, encoding: u32) -> Flow {
     let Some(class) = TABLE.find(encoding) else { return Flow::sequential(4) };
@@ -104,5 +110,25 @@ pub fn flow(pc: u64, encoding: u32) -> Flow {
             ..Flow::sequential(4)
         },
         Plain(control) => Flow { control, ..Flow::sequential(4) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of the rows, and all values of the bits that tell branches.
+    #[test]
+    fn branches_are_those_of_the_table() {
+        let mut found = 0;
+        for high in 0..1u32 << 16 {
+            let encoding = high << 16 | high & 0x10;
+            if is_branch(encoding) {
+                assert_eq!(flow(0, encoding).control, Control::Branch, "{encoding:#x}");
+                found += 1;
+            }
+        }
+        // CBZ to TBNZ: 4 times 2 widths; B.cond.
+        assert_eq!(found, (8 << 8) + (1 << 7));
     }
 }

@@ -6,7 +6,7 @@
 use std::num::NonZeroU64;
 
 use trackway_core::*;
-use trackway_isa::{Control, riscv};
+use trackway_isa::{Control, arm::a64, riscv};
 
 use super::accesses::{ACCESS, made_up, seem_joined, usual_access, usual_register};
 use super::{Coming, Controls, EARLY, Lower, read_outcome};
@@ -16,6 +16,11 @@ use crate::record::{descriptor, length};
 const ROOM: usize = 1 << 10;
 /// With less room than this a group may not have fitted.
 const SCARCE: usize = 1 << 8;
+
+/// Instruction sets, for [`write`].
+const RISCV: u8 = 0;
+const A64: u8 = 1;
+const OTHER: u8 = 2;
 
 /// The sum of usual steps.
 #[derive(Clone, Copy)]
@@ -50,9 +55,10 @@ impl Lower {
             let left;
             (sum, left) = match self.isa {
                 Isa::Rv32 | Isa::Rv64 => {
-                    write::<true>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..])
+                    write::<RISCV>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..])
                 }
-                _ => write::<false>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
+                Isa::A64 => write::<A64>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
+                _ => write::<OTHER>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
             };
             out.truncate(start + ROOM - left);
             if sum.number == before || left >= SCARCE || sum.number == steps.len() {
@@ -75,7 +81,7 @@ impl Lower {
 /// Writes the usual steps at the start of `events` that `out` has room for; returns their sum on top of `sum`, and the
 /// room left. It holds little and calls functions for accesses, so that its state stays in registers.
 #[inline(never)]
-fn write<const RISCV: bool>(
+fn write<const SET: u8>(
     sum: Sum,
     controls: &mut Controls,
     isa: Isa,
@@ -91,8 +97,12 @@ fn write<const RISCV: bool>(
             break;
         }
         let mut next = pc.wrapping_add(step.length.into());
-        let is_plain =
-            RISCV && riscv::is_plain(step.encoding) && step.extra.is_none() && step.taken.is_none();
+        let is_sequential = match SET {
+            RISCV => riscv::is_plain(step.encoding),
+            A64 => a64::is_plain(step.encoding),
+            _ => false,
+        };
+        let is_plain = is_sequential && step.extra.is_none() && step.taken.is_none();
         if !is_plain {
             let Some(target) = target(step, controls.of(isa, step.encoding), batch) else { break };
             if let Some(target) = target {
