@@ -154,7 +154,7 @@ fn write(
                     more = recorder.fill(&mut batch);
                     // The guest is busy with something else: nothing is held back.
                     let is_last = !batch.is_full();
-                    batches.push((batch, (recorder.executed(), recorder.recorded())));
+                    batches.push((batch, (recorder.executed(), recorder.recorded()), recorder.take_facts()));
                     if is_last {
                         break;
                     }
@@ -166,11 +166,11 @@ fn write(
             }
         });
         for (batches, failed) in receiver {
-            for (batch, now) in batches {
+            for (batch, now, facts) in batches {
                 if !goes_on(counts.0) {
                     return Ok(());
                 }
-                sink.put(&batch)?;
+                sink.put_counted(&batch, &facts)?;
                 counts = now;
                 pool.put(batch);
             }

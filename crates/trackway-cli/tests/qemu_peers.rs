@@ -115,6 +115,95 @@ fn values_registers_and_privilege_are_the_models() {
     }
 }
 
+/// The program reads `time` between calls, undefined instructions and loads that fault: what it reads is the number of
+/// instructions that were executed before, but for the loads.
+#[test]
+#[ignore = "needs QEMU 9.2 or later"]
+fn time_read_by_a_program_is_the_number_of_instructions() {
+    let Some(bin) = newer("qemu-system-riscv64") else { return };
+    let folder = Folder::new("qemu-api4-time");
+    build_plugin("plugin/qemu/src/lib.rs", 4, Path::new(&folder.file("libtrackway_qemu_api4.so")));
+    let (elf, out) = (folder.file("time.elf"), folder.file("time.stf"));
+    let code = [
+        0x0000_0297, // auipc t0, 0
+        0x0482_8293, // addi t0, t0, 72: the handler
+        0x3052_9073, // csrw mtvec, t0
+        0x0c80_0393, // li t2, 200
+        0xc010_22f3, // 1: rdtime t0
+        0x0250_0313, // li t1, 37
+        0xfff3_0313, // 2: addi t1, t1, -1
+        0xfe03_1ee3, // bnez t1, 2b
+        0x0000_0073, // ecall
+        0x0000_0000, // undefined
+        0x0000_2f03, // lw t5, 0(zero): faults
+        0xfff3_8393, // addi t2, t2, -1
+        0xfe03_90e3, // bnez t2, 1b
+        0x0010_02b7, // lui t0, 0x100
+        0x0000_5337, // lui t1, 5
+        0x5553_031b, // addiw t1, t1, 0x555
+        0x0062_a023, // sw t1, 0(t0): off
+        0x0000_006f, // j .
+        0x3410_2ff3, // csrr t6, mepc
+        0x004f_8f93, // addi t6, t6, 4
+        0x341f_9073, // csrw mepc, t6
+        0x3020_0073, // mret
+    ];
+    std::fs::write(&elf, common::elf(243, 0x8000_0000, &code)).expect("a file");
+    let output = program()
+        .env("PATH", format!("{bin}:/usr/bin:/bin"))
+        .env("TRACKWAY_QEMU_PLUGIN", folder.0.as_os_str())
+        .args(["record", "--qemu", "system", "--regs", "--deterministic", "-o", &out, &elf])
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let (mut reads, mut counted) = (0, 0);
+    for (n, (place, _, registers)) in steps(&out).iter().enumerate() {
+        // QEMU has counted the instruction itself too when it is executed.
+        counted += u64::from(!place.ends_with("80000028"));
+        if place.ends_with("80000010") {
+            let value = registers
+                .get("x5")
+                .and_then(|value| u64::from_str_radix(value.trim_start_matches("0x"), 16).ok());
+            if let Some(value) = value {
+                assert_eq!(value, counted / 100, "instruction {n}");
+                reads += 1;
+            }
+        }
+    }
+    assert!(reads > 150, "{reads}");
+}
+
+/// QEMU reports no access for cache maintenance: its address is that of the register.
+#[test]
+#[ignore = "needs QEMU 9.2 or later"]
+fn cache_maintenance_has_the_address_of_its_register() {
+    let Some(bin) = newer("qemu-system-aarch64") else { return };
+    let folder = Folder::new("qemu-api4-cache");
+    build_plugin("plugin/qemu/src/lib.rs", 4, Path::new(&folder.file("libtrackway_qemu_api4.so")));
+    let (elf, out) = (folder.file("cache.elf"), folder.file("cache.astf"));
+    // movz x1, #0x4008, lsl #16; dc cvac, x1; ic ivau, x1; then PSCI switches off.
+    let code = [0xd2a8_0101, 0xd50b_7a21, 0xd50b_7521, 0xd2b0_8000, 0xf280_0100, 0xd400_0002, 0x1400_0000];
+    std::fs::write(&elf, common::elf(183, 0x4008_0000, &code)).expect("a file");
+    let output = program()
+        .env("PATH", format!("{bin}:/usr/bin:/bin"))
+        .env("TRACKWAY_QEMU_PLUGIN", folder.0.as_os_str())
+        .args(["record", "--qemu", "system", "--regs", "--deterministic", "-o", &out, &elf])
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Vec<(String, Vec<[String; 3]>)> =
+        steps(&out).into_iter().map(|(place, memory, _)| (place, memory)).collect();
+    for pc in ["40080004", "40080008"] {
+        let (_, memory) = found.iter().find(|(place, _)| place.ends_with(pc)).expect("it was executed");
+        let access = ["maintenance", "0x40080000", ""].map(str::to_string);
+        assert_eq!(*memory, [access], "{pc}");
+    }
+    let checked = trackway(&["check", &out]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+}
+
 /// The last line that bash's `times` prints, of the children, as `0m1.234s 0m0.010s`: in seconds.
 fn total(said: &str) -> f64 {
     let seconds = |word: &str| {

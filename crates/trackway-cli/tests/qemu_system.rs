@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Folder, program, qemu_plugin, stdout, text, trackway};
+use common::{Folder, elf, program, qemu_plugin, stdout, text, trackway};
 use trackway_testkit::{qemu::Run, skipped};
 
 fn is_installed(program: &str) -> bool {
@@ -57,6 +57,92 @@ fn bare_programs_from_reset_to_power_off() {
                 "{traps:?}"
             );
             assert_eq!(events.lines().filter(|line| line.contains("context privilege=el0")).count(), 7);
+        }
+    }
+}
+
+/// Where the clock of a machine counts instructions, the time is that which the program reads: it waits for one, and
+/// leaves its loop with the instruction that the recording says.
+#[test]
+fn time_is_known_where_it_counts_instructions() {
+    let Some(plugin) = qemu_plugin() else { return };
+    if !is_installed("qemu-system-aarch64") || !is_installed("qemu-system-riscv64") {
+        return;
+    }
+    let folder = Folder::new("qemu-time");
+    // 100 loads that fault, which QEMU does not count; then the program waits, and the test finisher is passed 0x5555.
+    let riscv = [
+        0x0000_0297, // auipc t0, 0
+        0x0402_8293, // addi t0, t0, 64: the handler
+        0x3052_9073, // csrw mtvec, t0
+        0x0640_0393, // li t2, 100
+        0x0000_2f03, // 1: lw t5, 0(zero)
+        0xfff3_8393, // addi t2, t2, -1
+        0xfe03_9ce3, // bnez t2, 1b
+        0x0c80_0313, // li t1, 200
+        0xc010_22f3, // 2: rdtime t0
+        0xfe62_eee3, // bltu t0, t1, 2b
+        0x0010_02b7, // lui t0, 0x100
+        0x0000_5337, // lui t1, 5
+        0x5553_031b, // addiw t1, t1, 0x555
+        0x0062_a023, // sw t1, 0(t0)
+        0x0000_006f, // j .
+        0x0000_0013, // nop
+        0x3410_2ff3, // csrr t6, mepc
+        0x004f_8f93, // addi t6, t6, 4
+        0x341f_9073, // csrw mepc, t6
+        0x3020_0073, // mret
+    ];
+    // mov x1, #1000; 1: mrs x0, cntvct_el0; cmp x0, x1; b.lo 1b; then PSCI switches off.
+    let arm = [
+        0xd280_7d01,
+        0xd53b_e040,
+        0xeb01_001f,
+        0x54ff_ffc3,
+        0xd2b0_8000,
+        0xf280_0100,
+        0xd400_0002,
+        0x1400_0000,
+    ];
+    // Nanoseconds that are waited for, and where the loop ends.
+    let guests = [
+        ("riscv", elf(243, 0x8000_0000, &riscv), "tandem", 20_000, "80000028"),
+        ("arm", elf(183, 0x4008_0000, &arm), "astf", 16_000, "40080010"),
+    ];
+    for (name, bytes, end, waits, after) in guests {
+        let (file, out) = (folder.file(&format!("{name}.elf")), folder.file(&format!("{name}.{end}")));
+        std::fs::write(&file, bytes).expect("a file");
+        for shift in [0u64, 3] {
+            let icount = format!("shift={shift},sleep=off");
+            let output = program()
+                .env("TRACKWAY_QEMU_PLUGIN", plugin)
+                .args(["record", "--qemu", "system", "-o", &out, &file, "--", "-icount", &icount])
+                .stdin(Stdio::null())
+                .output()
+                .expect("it runs");
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            // Instructions that QEMU has counted.
+            let (mut steps, mut times, mut left) = (0u64, Vec::new(), None);
+            for line in stdout(&["dump", &out, "--as", "events"]).lines() {
+                let value = |name: &str| {
+                    line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix("=0x"))
+                };
+                let number = |name| value(name).and_then(|text| u64::from_str_radix(text, 16).ok());
+                match line.split(' ').nth(1) {
+                    Some("step") => {
+                        left = left.or(number("pc").filter(|pc| format!("{pc:x}") == after).map(|_| steps));
+                        steps += u64::from(number("pc") != Some(0x8000_0010));
+                    }
+                    Some("time") => times.push((steps, number("value").expect("a value"))),
+                    _ => {}
+                }
+            }
+            // A turn of the loop at most.
+            let left = left.expect("the loop ends") << shift;
+            assert!((waits..waits + (8 << shift)).contains(&left), "{name}: {left} ns");
+            let tick = if name == "arm" { 1 } else { 100 };
+            assert!(times.len() > 2 && times[0].0 == 0, "{name}: {times:?}");
+            assert!(times.iter().all(|(steps, time)| *time == (steps << shift) / tick), "{name}: {times:?}");
         }
     }
 }

@@ -5,8 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Begins each frame: `TWQ1`.
-const MAGIC: u32 = u32::from_le_bytes(*b"TWQ1");
+/// Begins each frame: `TWQ2`.
+const MAGIC: u32 = u32::from_le_bytes(*b"TWQ2");
+
+const OTHER_VERSION: &str = "the plugin is of another version than trackway: build it again";
 
 /// Most words of a frame: the plugin's buffers are smaller.
 const MOST: u32 = 1 << 20;
@@ -62,7 +64,10 @@ pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Frame>> {
     }
     let word = |n: usize| u32::from_le_bytes(std::array::from_fn(|k| header[4 * n + k]));
     if word(0) != MAGIC {
-        return Err(damaged("not a stream of trackway's QEMU plugin"));
+        return Err(damaged(match word(0).to_le_bytes() {
+            [b'T', b'W', b'Q', _] => OTHER_VERSION,
+            _ => "not a stream of trackway's QEMU plugin",
+        }));
     }
     let kind = match word(1) {
         0 => Kind::Hello,
@@ -70,7 +75,7 @@ pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Frame>> {
         2 => Kind::Executed,
         3 => Kind::Fork,
         4 => Kind::Filled,
-        _ => return Err(damaged("a frame of an unknown kind: the plugin is of another version")),
+        _ => return Err(damaged(OTHER_VERSION)),
     };
     let length = word(6);
     if length > MOST {
@@ -158,6 +163,9 @@ mod tests {
     #[test]
     fn damage_is_an_error() {
         assert!(read(&mut &[0; 64][..]).is_err());
+        let mut older = bytes(2, &[]);
+        older[3] = b'1';
+        assert!(read(&mut &older[..]).unwrap_err().to_string().contains("another version"));
         assert!(read(&mut &bytes(9, &[])[..]).is_err());
         let mut long = bytes(2, &[]);
         long[24..28].copy_from_slice(&u32::MAX.to_le_bytes());

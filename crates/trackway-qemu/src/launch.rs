@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use trackway_core::Isa;
 
+use crate::clock::Clock;
 use crate::probe::Qemu;
 use crate::program::{Mode, Program};
 use crate::session::Session;
@@ -92,6 +93,12 @@ impl Command {
         }
         words.extend(self.arguments.iter().cloned());
         words
+    }
+
+    /// The clock of the machine, where it counts instructions.
+    pub(crate) fn clock(&self, folder: &Path) -> Option<Clock> {
+        let is_machine = self.mode == Mode::System;
+        is_machine.then(|| Clock::new(self.program.isa, &self.words(folder))).flatten()
     }
 
     /// The file that QEMU logs exceptions and interrupts to, unless the arguments ask for a log of their own.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod clock;
 mod code;
 mod error;
 mod frame;

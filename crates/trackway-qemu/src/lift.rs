@@ -4,7 +4,8 @@ use trackway_core::*;
 use trackway_isa::Control;
 
 use crate::calls;
-use crate::code::Code;
+use crate::clock::Clock;
+use crate::code::{Code, Table};
 use crate::interrupts::{Entry, Interrupts};
 use crate::thread::{Access, Broken, Call, Done, Thread, decide};
 use crate::window::{Fate, Window};
@@ -38,6 +39,11 @@ pub(crate) struct Out {
     pub(crate) ids: Option<Vec<u32>>,
     /// Causes of the traps of a machine.
     pub(crate) interrupts: Option<Interrupts>,
+    /// Facts of the events so far.
+    pub(crate) facts: Counts,
+    pub(crate) contexts: Contexts,
+    /// The time, where it is known.
+    pub(crate) clock: Option<Clock>,
     /// Usual instructions are taken many at a time; tests compare with the way of all others.
     pub(crate) shortcuts: bool,
 }
@@ -49,15 +55,19 @@ impl Out {
         &mut self,
         key: Key,
         thread: &mut Thread,
-        table: &[Code],
+        table: &Table,
         words: &[u32],
         batch: &mut Batch,
     ) -> Option<usize> {
         let word = words[0];
         if word >> 31 == 0 {
-            let pc = table.get(word as usize)?.pc;
-            self.finish(key, thread, table, Some(pc), batch);
-            thread.begin(word);
+            let pc = table.get(word)?.pc;
+            self.run_on(key, thread, table, batch);
+            if self.is_open() {
+                self.finish(key, thread, table, Some(pc), batch);
+                thread.begin(word);
+                thread.first = word;
+            }
             return Some(1);
         }
         let wide = |n: usize| Some(u64::from(*words.get(n)?) | u64::from(*words.get(n + 1)?) << 32);
@@ -70,9 +80,11 @@ impl Out {
                     (true, _) => Some([wide(3)?, wide(5)?]),
                 };
                 let access = Access { address: wide(1)?, shift, store: word >> 8 & 1 == 1, value };
-                if self.memory || thread.accesses.is_empty() {
-                    thread.accesses.push(access);
+                let place = thread.first.checked_add(word >> 12 & 0xffff)?;
+                while self.is_open() && thread.pending.is_some_and(|pending| pending < place) {
+                    self.pass(key, thread, table, batch);
                 }
+                thread.accesses.push(access);
                 Some(if !valued {
                     3
                 } else if shift < 4 {
@@ -88,7 +100,10 @@ impl Out {
                     *argument = wide(3 + 2 * n)?;
                 }
                 thread.call = Some(Call { number, arguments });
-                self.finish_call(key, thread, table, batch);
+                self.run_on(key, thread, table, batch);
+                if self.is_open() {
+                    self.finish_call(key, thread, table, batch);
+                }
                 Some(15)
             }
             2 => {
@@ -110,21 +125,55 @@ impl Out {
         }
     }
 
+    /// Counts the events of a batch from this one on.
+    pub(crate) fn count(&mut self, batch: &Batch, from: usize) {
+        for event in &batch.events[from..] {
+            self.facts.add_event(batch, &event.kind, &mut self.contexts);
+        }
+    }
+
+    /// The window is not over.
+    fn is_open(&self) -> bool {
+        matches!(self.fate, Fate::Recorded | Fate::Skipped)
+    }
+
+    /// The run of the instruction that waits was executed, but for accesses that were not made.
+    fn run_on(&mut self, key: Key, thread: &mut Thread, table: &Table, batch: &mut Batch) {
+        let passes =
+            |code: &Code, thread: &Thread| code.continues && (code.needs == 0 || thread.has_accessed(code));
+        while self.is_open()
+            && thread.pending.and_then(|number| table.get(number)).is_some_and(|code| passes(code, thread))
+        {
+            self.pass(key, thread, table, batch);
+        }
+    }
+
+    /// The next one of the run follows the instruction that waits.
+    fn pass(&mut self, key: Key, thread: &mut Thread, table: &Table, batch: &mut Batch) {
+        let Some(next) = thread.pending.map(|pending| pending + 1) else { return };
+        let Some(pc) = table.get(next).map(|code| code.pc) else {
+            return thread.pending = None;
+        };
+        self.finish(key, thread, table, Some(pc), batch);
+        thread.begin(next);
+    }
+
+    /// The thread has ended.
+    pub(crate) fn end(&mut self, key: Key, thread: &mut Thread, table: &Table, batch: &mut Batch) {
+        self.run_on(key, thread, table, batch);
+        if self.is_open() {
+            self.finish(key, thread, table, None, batch);
+        }
+    }
+
     /// The instruction that waits has ended, and this is the next one of its thread.
     #[inline]
-    pub(crate) fn finish(
-        &mut self,
-        key: Key,
-        thread: &mut Thread,
-        table: &[Code],
-        next: Option<u64>,
-        batch: &mut Batch,
-    ) {
+    fn finish(&mut self, key: Key, thread: &mut Thread, table: &Table, next: Option<u64>, batch: &mut Batch) {
         let Some(pending) = thread.pending.take() else {
             return self.follow_call(key, thread, next, batch);
         };
-        let Some(code) = table.get(pending as usize) else { return };
-        match decide(code, next, !thread.accesses.is_empty()) {
+        let Some(code) = table.get(pending) else { return };
+        match decide(code, next, thread.has_accessed(code)) {
             Some(done) => self.put(key, thread, code, done, next, batch),
             None => self.restarted += 1,
         }
@@ -133,8 +182,8 @@ impl Out {
 
     /// A system call was made: what it did is certain before the next instruction is known.
     #[cold]
-    fn finish_call(&mut self, key: Key, thread: &mut Thread, table: &[Code], batch: &mut Batch) {
-        let waiting = thread.pending.and_then(|number| table.get(number as usize));
+    fn finish_call(&mut self, key: Key, thread: &mut Thread, table: &Table, batch: &mut Batch) {
+        let waiting = thread.pending.and_then(|number| table.get(number));
         let Some(code) = waiting.filter(|code| code.syscall().is_some()) else { return };
         thread.pending = None;
         let done = Done { outcome: Outcome::Attempted, taken: None, target: None, trap: Some(Broken::Call) };
@@ -183,12 +232,18 @@ impl Out {
         self.recording = self.fate == Fate::Recorded;
         if !self.recording {
             self.skipped += 1;
+            self.clock = self.clock.and_then(|clock| clock.after(code, &done, None));
             thread.keep();
             return;
         }
         let offset = 8 * (self.window.recorded - 1);
+        let wanted = self.skipped > 0 || self.last.is_none();
+        let mut time = self.clock.as_mut().and_then(|clock| clock.time(self.window.executed - 1, wanted));
         if self.skipped > 0 || self.last.is_none_or(|(last, _)| last != key) || self.isa != code.isa {
-            self.turn(key, code, offset, batch);
+            self.turn(key, code, offset, time.take(), batch);
+        }
+        if let Some(time) = time {
+            batch.push(offset, EventKind::Time(time));
         }
         if let Some((number, result)) = thread.returned.take() {
             self.returned(thread, number, result, batch);
@@ -197,6 +252,12 @@ impl Out {
         let begun = batch.begin_accesses();
         if !thread.changed.is_empty() {
             push_registers(&mut thread.changed, RegRole::Destination, batch);
+        }
+        if self.memory
+            && thread.accesses.is_empty()
+            && let Some(address) = code.maintained.and_then(|register| thread.value(register))
+        {
+            batch.mem.push(MemAccess::new(MemKind::Maintenance, address, 0, Value::Unknown));
         }
         if self.memory && !thread.accesses.is_empty() {
             // With several threads QEMU makes one access of an atomic, and calls it a store.
@@ -218,6 +279,7 @@ impl Out {
         }
         let accesses = batch.end_accesses(begun).unwrap_or(begun);
         let (done, entry) = self.explained(key, code, done, next);
+        self.clock = self.clock.and_then(|clock| clock.after(code, &done, entry));
         let Done { outcome, taken, target, trap } = done;
         let mut step = Step { accesses, outcome, taken, ..Step::new(code.pc, code.encoding, code.length) };
         if target.is_some() && taken == Some(true) {
@@ -259,13 +321,16 @@ impl Out {
 
     /// Another thread continues, or the same one after a pause.
     #[cold]
-    fn turn(&mut self, key: Key, code: &Code, offset: u64, batch: &mut Batch) {
+    fn turn(&mut self, key: Key, code: &Code, offset: u64, time: Option<Time>, batch: &mut Batch) {
         if let Some((last, from)) = self.last
             && (self.skipped > 0 || last != key)
         {
             let instructions = (self.skipped > 0).then_some(self.skipped);
             let (from, to) = (Some(from), Some(code.pc));
             batch.push_gap(offset, Gap { from, to, instructions, ..Gap::new(GapReason::Filtered) });
+        }
+        if let Some(time) = time {
+            batch.push(offset, EventKind::Time(time));
         }
         self.skipped = 0;
         let isa = (self.last.is_none() || self.isa != code.isa).then_some(code.isa);

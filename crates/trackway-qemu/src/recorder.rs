@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use trackway_core::*;
 
-use crate::code::Code;
+use crate::code::{Code, Table};
 use crate::error::Error;
 use crate::frame::{Frame, Kind, take};
 use crate::interrupts::Interrupts;
@@ -52,7 +53,7 @@ pub struct Recorder {
     meta: Meta,
     base: Isa,
     /// By process id.
-    processes: HashMap<u32, Vec<Code>>,
+    processes: HashMap<u32, Table>,
     threads: HashMap<Key, Thread>,
     /// A frame that is being lifted, and the place in it.
     frame: Option<(Frame, usize)>,
@@ -97,6 +98,9 @@ impl Recorder {
             ids: command.deterministic.then(Vec::new),
             interrupts: command.log(session.folder()).map(Interrupts::new),
             shortcuts: true,
+            facts: Counts::default(),
+            contexts: Contexts::new(&meta),
+            clock: command.clock(session.folder()),
         };
         let mut recorder = Recorder {
             session: Some(session),
@@ -130,6 +134,7 @@ impl Recorder {
             return Err(Error::Silent(recorder.status));
         }
         recorder.meta.isa = recorder.out.isa;
+        recorder.meta.timestamps = command.clock(Path::new("")).is_some();
         recorder.meta.start_pc = batch.events.iter().find_map(|event| match event.kind {
             EventKind::Step(step) => step.pc,
             _ => None,
@@ -153,6 +158,11 @@ impl Recorder {
     /// Instructions attempted so far, recorded or not.
     pub fn executed(&self) -> u64 {
         self.out.window.executed
+    }
+
+    /// The facts of the events since the last time, as a ledger counts them.
+    pub fn take_facts(&mut self) -> Counts {
+        std::mem::take(&mut self.out.facts)
     }
 
     /// Instructions recorded so far.
@@ -303,11 +313,13 @@ impl Recorder {
         let Some(code) = self.processes.remove(&pid) else { return };
         let mut keys: Vec<Key> = self.threads.keys().filter(|key| key.0 == pid).copied().collect();
         keys.sort_unstable();
+        let before = batch.events.len();
         for key in keys {
             if let Some(mut thread) = self.threads.remove(&key) {
-                self.out.finish(key, &mut thread, &code, None, batch);
+                self.out.end(key, &mut thread, &code, batch);
             }
         }
+        self.out.count(batch, before);
     }
 
     /// Lifts a frame that is in its file.
@@ -339,7 +351,10 @@ impl Recorder {
                 at += usual;
                 continue;
             }
-            match self.out.word(key, &mut thread, &code, &frame.words[at..], batch) {
+            let before = batch.events.len();
+            let taken = self.out.word(key, &mut thread, &code, &frame.words[at..], batch);
+            self.out.count(batch, before);
+            match taken {
                 Some(words) => at += words,
                 None => {
                     self.damaged = Some("a record that this version does not know".to_string());

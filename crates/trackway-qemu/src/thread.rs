@@ -19,6 +19,8 @@ pub(crate) struct Access {
 pub(crate) struct Thread {
     /// The instruction that began last: its outcome is decided by the next one.
     pub(crate) pending: Option<u32>,
+    /// The first one of its run.
+    pub(crate) first: u32,
     /// Its accesses so far.
     pub(crate) accesses: Vec<Access>,
     /// Where execution continues after a system call, unless a signal was delivered.
@@ -31,6 +33,8 @@ pub(crate) struct Thread {
     pub(crate) changed: Vec<(u16, u64)>,
     /// Registers that changed before it, other than by an instruction that was recorded.
     pub(crate) before: Vec<(u16, u64)>,
+    /// Integer registers so far, where they are recorded.
+    pub(crate) values: [Option<u64>; 32],
     /// The privilege of the instruction and of the next one, where registers are recorded, and the one that was noted.
     pub(crate) level: [Option<Privilege>; 3],
 }
@@ -47,6 +51,18 @@ impl Thread {
         }
     }
 
+    /// The instruction has made all of its accesses, or has made one that it need not make.
+    #[inline]
+    pub(crate) fn has_accessed(&self, code: &Code) -> bool {
+        let bytes = || self.accesses.iter().map(|access| 1u32 << access.shift.min(16)).sum::<u32>();
+        !self.accesses.is_empty() && (code.needs <= 1 || bytes() >= code.needs.into())
+    }
+
+    /// The content of a register that an instruction names; the last one is zero.
+    pub(crate) fn value(&self, register: u8) -> Option<u64> {
+        if register == 31 { Some(0) } else { *self.values.get(usize::from(register))? }
+    }
+
     /// Nobody is known to have changed the registers.
     pub(crate) fn keep(&mut self) {
         for (number, value) in self.changed.drain(..) {
@@ -58,7 +74,12 @@ impl Thread {
     /// A register has another value: an integer register, or the privilege of RISC-V (64) or Arm (65).
     pub(crate) fn register(&mut self, number: u16, value: u64) {
         self.level[1] = match (number, value & 3, value >> 2 & 7) {
-            (..64, ..) => return self.changed.push((number, value)),
+            (..64, ..) => {
+                if let Some(known) = self.values.get_mut(usize::from(number)) {
+                    *known = Some(value);
+                }
+                return self.changed.push((number, value));
+            }
             (64, 0, _) => Some(Privilege::U),
             (64, 1, _) => Some(Privilege::S),
             (64, 3, _) => Some(Privilege::M),
@@ -143,7 +164,7 @@ pub(crate) fn decide(code: &Code, next: Option<u64>, accessed: bool) -> Option<D
             Some(next) if next == end => done(None, None, None),
             // Translated code that changes, devices, and atomics begin an instruction twice.
             Some(next) if next == code.pc && !accessed => None,
-            _ if code.accesses && !accessed => attempted(Broken::Access),
+            _ if code.needs > 0 && !accessed => attempted(Broken::Access),
             _ if code.strange => attempted(Broken::Undefined),
             None => done(None, None, None),
             Some(_) => done(None, None, Some(Broken::Asynchronous)),

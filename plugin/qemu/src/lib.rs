@@ -9,16 +9,21 @@
 mod api;
 mod buffer;
 mod link;
+mod plain;
 #[cfg(feature = "api4")]
 mod registers;
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use buffer::Buffer;
 
 /// Buffers by number of the virtual CPU.
 static CPUS: [AtomicPtr<Buffer>; 1 << 16] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 1 << 16];
+
+/// The instruction set of the guest.
+static SET: OnceLock<plain::Set> = OnceLock::new();
 
 /// Registers are asked for.
 static REGISTERS: AtomicBool = AtomicBool::new(false);
@@ -29,6 +34,15 @@ const CALL: u32 = 0x9000_0000;
 const RETURN: u32 = 0xa000_0000;
 #[cfg(feature = "api4")]
 const VALUE: u32 = 1 << 11;
+/// Where the position of an access in its run is.
+const POSITION: u32 = 12;
+
+/// An instruction in the table: its address, encoding, and length with these bits.
+type Entry = [u32; 4];
+/// Its block has 16-bit instructions.
+const NARROW: u32 = 1 << 8;
+/// The run continues with the next one.
+const CONTINUES: u32 = 1 << 9;
 
 /// The version of the API that this file is for, which QEMU reads before anything else.
 #[unsafe(no_mangle)]
@@ -65,6 +79,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     };
     let info = unsafe { &*info.cast::<api::Info>() };
     let target = unsafe { CStr::from_ptr(info.target) }.to_string_lossy().into_owned();
+    let _ = SET.set(plain::Set::new(&target));
     if let Err(error) = link::begin(folder, target, info, skip_libs) {
         eprintln!("trackway plugin: {error}");
         return 1;
@@ -134,33 +149,59 @@ fn forget_all() -> impl Iterator<Item = *mut Buffer> {
 
 extern "C" fn translate(_: u64, block: *mut c_void) {
     let count = unsafe { api::qemu_plugin_tb_n_insns(block) };
-    let mut narrow = false;
-    for n in 0..count {
-        narrow |= unsafe { api::qemu_plugin_insn_size(api::qemu_plugin_tb_get_insn(block, n)) } == 2;
+    let instruction = |n: usize| unsafe { api::qemu_plugin_tb_get_insn(block, n) };
+    let mut entries: Vec<Entry> = (0..count).map(|n| unsafe { entry(instruction(n)) }).collect();
+    if entries.iter().any(|entry| entry[3] == 2) {
+        entries.iter_mut().for_each(|entry| entry[3] |= NARROW);
     }
-    for n in 0..count {
-        unsafe {
-            let instruction = api::qemu_plugin_tb_get_insn(block, n);
-            let pc = api::qemu_plugin_insn_vaddr(instruction);
-            let size = api::qemu_plugin_insn_size(instruction);
-            let encoding = api::encoding(instruction, size);
-            let Some(number) = link::number(pc, encoding, size as u32, narrow) else { continue };
+    let registers = REGISTERS.load(Relaxed);
+    let mut begin = 0;
+    while begin < count {
+        let continues = |pair: &[Entry]| !registers && follows(&pair[0], &pair[1]);
+        let run = &mut entries[begin..];
+        let length = 1 + run.windows(2).take_while(|pair| continues(pair)).count();
+        let (run, last) = (&mut run[..length], length - 1);
+        run[..last].iter_mut().for_each(|entry| entry[3] |= CONTINUES);
+        if let Some(number) = link::number(run) {
             let data = number as usize as *mut c_void;
-            #[cfg(feature = "api4")]
-            if REGISTERS.load(Relaxed) {
-                api::qemu_plugin_register_vcpu_insn_exec_cb(
-                    instruction,
-                    with_registers,
-                    api::READ_REGS,
-                    data,
-                );
-                api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, api::MEM_RW, data);
-                continue;
+            unsafe { report(instruction(begin), registers, data) };
+            for position in 0..length {
+                let (instruction, data) = (instruction(begin + position), position as *mut c_void);
+                let kinds = api::MEM_RW;
+                unsafe {
+                    api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, kinds, data)
+                };
             }
-            api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, execute, api::NO_REGS, data);
-            api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, api::MEM_RW, data);
         }
+        begin += length;
     }
+}
+
+/// The second one is certain to follow the first one in the stream.
+fn follows(first: &Entry, next: &Entry) -> bool {
+    let size = first[3] & 0xff;
+    let is_plain = SET.get().is_some_and(|set| set.is_plain(first[2], size));
+    is_plain && link::address(next) == link::address(first).wrapping_add(size.into())
+}
+
+/// Address, encoding and length.
+unsafe fn entry(instruction: *const c_void) -> Entry {
+    unsafe {
+        let (pc, size) = (api::qemu_plugin_insn_vaddr(instruction), api::qemu_plugin_insn_size(instruction));
+        [pc as u32, (pc >> 32) as u32, api::encoding(instruction, size), size as u32]
+    }
+}
+
+/// The run of instructions that this one begins is reported each time.
+unsafe fn report(instruction: *mut c_void, registers: bool, data: *mut c_void) {
+    #[cfg(feature = "api4")]
+    if registers {
+        let flags = api::READ_REGS;
+        unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, with_registers, flags, data) };
+        return;
+    }
+    let _ = registers;
+    unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, execute, api::NO_REGS, data) };
 }
 
 extern "C" fn execute(cpu: c_uint, data: *mut c_void) {
@@ -191,9 +232,10 @@ extern "C" fn with_registers(cpu: c_uint, data: *mut c_void) {
     execute(cpu, data);
 }
 
-extern "C" fn access(cpu: c_uint, info: u32, address: u64, _: *mut c_void) {
+extern "C" fn access(cpu: c_uint, info: u32, address: u64, position: *mut c_void) {
     let buffer = buffer(cpu);
-    let words = [describe(info), address as u32, (address >> 32) as u32];
+    let words =
+        [describe(info) | (position as usize as u32) << POSITION, address as u32, (address >> 32) as u32];
     #[cfg(feature = "api4")]
     let full = {
         let value = unsafe { api::value(info) };

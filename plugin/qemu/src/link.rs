@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::Duration;
 
+use crate::Entry;
 use crate::api;
 use crate::buffer::{self, Buffer, CODE, EXECUTED, FORK, HELLO};
 
@@ -22,9 +23,6 @@ const MOST: u32 = 64;
 /// Frames of this many words at most go through the socket.
 const SHORT: u32 = 1 << 11;
 
-/// Words of an instruction in the table.
-type Entry = [u32; 4];
-
 struct Link {
     folder: PathBuf,
     hello: String,
@@ -33,7 +31,8 @@ struct Link {
     code_range: Option<Range<u64>>,
     /// None once the recorder has gone: the guest then runs on, and nothing is recorded.
     stream: Option<UnixStream>,
-    numbers: HashMap<(u64, u32), u32>,
+    /// Runs of instructions by their content: the place of the first one in the table.
+    numbers: HashMap<Vec<Entry>, u32>,
     table: Vec<Entry>,
     /// Instructions that were not sent yet.
     code: *mut Buffer,
@@ -333,31 +332,37 @@ pub(crate) fn close(buffer: *mut Buffer) {
     });
 }
 
-/// The number of an instruction, by its content; none where it is not to be recorded.
-pub(crate) fn number(pc: u64, encoding: u32, size: u32, narrow: bool) -> Option<u32> {
+/// The number of a run of instructions, by its content; none where it is not to be recorded.
+pub(crate) fn number(run: &[Entry]) -> Option<u32> {
     with(|link| {
         if link.code_range.is_none() {
             link.ask();
         }
+        let pc = address(&run[0]);
         if link.skip_libs && link.code_range.as_ref().is_some_and(|code| !code.contains(&pc)) {
             return None;
         }
-        if let Some(number) = link.numbers.get(&(pc, encoding)) {
+        if let Some(number) = link.numbers.get(run) {
             return Some(*number);
         }
         let number = link.table.len() as u32;
-        let entry = [pc as u32, (pc >> 32) as u32, encoding, size | u32::from(narrow) << 8];
-        link.numbers.insert((pc, encoding), number);
-        link.table.push(entry);
+        link.numbers.insert(run.to_vec(), number);
+        link.table.extend(run);
         if link.code.is_null() {
             link.code = link.make(CODE, 0, 0);
         }
-        if unsafe { Buffer::put(link.code, entry) } {
-            link.send(link.code);
+        for entry in run {
+            if unsafe { Buffer::put(link.code, *entry) } {
+                link.send(link.code);
+            }
         }
         Some(number)
     })
     .flatten()
+}
+
+pub(crate) fn address(entry: &Entry) -> u64 {
+    u64::from(entry[0]) | u64::from(entry[1]) << 32
 }
 
 /// Text in words, filled up with line ends.

@@ -143,3 +143,19 @@ pub fn qemu_plugin() -> Option<&'static Path> {
     }
     built.as_deref()
 }
+
+/// An ELF file with these instructions at this address.
+pub fn elf(machine: u16, address: u64, code: &[u32]) -> Vec<u8> {
+    let size = 4 * code.len() as u64;
+    let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+    bytes.resize(16, 0);
+    bytes.extend([2, machine].iter().flat_map(|half| half.to_le_bytes()));
+    bytes.extend(1u32.to_le_bytes());
+    bytes.extend([address, 64, 0].iter().flat_map(|wide| wide.to_le_bytes()));
+    bytes.extend(0u32.to_le_bytes());
+    bytes.extend([64u16, 56, 1, 0, 0, 0].iter().flat_map(|half| half.to_le_bytes()));
+    bytes.extend([1u32, 5].iter().flat_map(|word| word.to_le_bytes()));
+    bytes.extend([120, address, address, size, size, 8].iter().flat_map(|wide| wide.to_le_bytes()));
+    bytes.extend(code.iter().flat_map(|word| word.to_le_bytes()));
+    bytes
+}
