@@ -170,7 +170,8 @@ fn write(
                 if !goes_on(counts.0) {
                     return Ok(());
                 }
-                sink.put_counted(&batch, &facts)?;
+                sink.add(&facts);
+                sink.put_counted(&batch)?;
                 counts = now;
                 pool.put(batch);
             }
