@@ -118,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn usual_packets_are_those_of_the_table(low: u8, rest in proptest::collection::vec(any::<u8>(), 0..8)) {
+        fn usual_packets_are_those_of_the_table(low: u8, rest in proptest::collection::vec(any::<u8>(), 0..16)) {
             for first in [low, 0x90 | low & 0xf, 0xc0 | low] {
                 let data = [&[first], &rest[..]].concat();
                 for dialect in dialects() {
