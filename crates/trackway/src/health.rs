@@ -37,6 +37,15 @@ impl Counts {
         }
     }
 
+    fn add_all(&mut self, later: &Counts) {
+        self.instructions += later.instructions;
+        self.gaps += later.gaps;
+        self.unfollowed += later.unfollowed;
+        self.doubtful += later.doubtful;
+        self.skipped += later.skipped;
+        later.by_source.iter().enumerate().for_each(|(source, n)| self.add_source(source, *n));
+    }
+
     fn add_source(&mut self, source: usize, instructions: u64) {
         if self.by_source.len() <= source {
             self.by_source.resize(source + 1, 0);
@@ -47,9 +56,11 @@ impl Counts {
 
 impl Observer for Counts {
     fn observe(&mut self, batch: &Batch) {
-        let before = self.instructions;
-        batch.events.iter().for_each(|event| self.add(batch, event));
-        self.add_source(batch.source.into(), self.instructions - before);
+        // Sums of its own stay in registers.
+        let mut counts = Counts::default();
+        batch.events.iter().for_each(|event| counts.add(batch, event));
+        counts.add_source(batch.source.into(), counts.instructions);
+        self.add_all(&counts);
     }
 
     fn fork(&self) -> Box<dyn Observer> {
@@ -57,13 +68,7 @@ impl Observer for Counts {
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.downcast::<Self>();
-        self.instructions += later.instructions;
-        self.gaps += later.gaps;
-        self.unfollowed += later.unfollowed;
-        self.doubtful += later.doubtful;
-        self.skipped += later.skipped;
-        later.by_source.iter().enumerate().for_each(|(source, n)| self.add_source(source, *n));
+        self.add_all(&later.downcast::<Self>());
     }
 }
 

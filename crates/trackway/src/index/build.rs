@@ -70,6 +70,25 @@ impl Following {
         }
     }
 
+    /// Takes in the runs that `events` begin with, one at least; returns how many they are, and their instructions.
+    #[inline]
+    fn runs(&mut self, batch: &Batch, events: &[Event], number: u64) -> (usize, u64) {
+        let several = match self {
+            Following::Machine(machine) => machine.runs(events, number),
+            Following::Not => {
+                let is_run = |event: &&Event| matches!(event.kind, EventKind::Run(_));
+                let runs = events.iter().take_while(is_run).map(|event| event.kind.instructions());
+                runs.fold((0, 0), |(count, instructions), more| (count + 1, instructions + more))
+            }
+            Following::Passage(_) => (0, 0),
+        };
+        if several.0 > 0 {
+            return several;
+        }
+        self.event(batch, &events[0], number);
+        (1, events[0].kind.instructions())
+    }
+
     fn event(&mut self, batch: &Batch, event: &Event, number: u64) {
         match self {
             Following::Not => {}
@@ -119,7 +138,13 @@ impl Growing {
                     at += count;
                     continue;
                 }
-                EventKind::Run(run) => sketch.code.add_range(run.start..run.end),
+                EventKind::Run(_) => {
+                    let (count, instructions) = following.runs(batch, &batch.events[at..], number);
+                    sketch.add_runs(&batch.events[at..at + count]);
+                    number += instructions;
+                    at += count;
+                    continue;
+                }
                 EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
                     now.time = time.value.or(now.time);
                     now.latest = now.latest.max(time.value);

@@ -17,6 +17,9 @@ pub struct Granules<const SHIFT: u32, const WORDS: usize, const FINE: u32> {
     /// Listed granules that were added lately, by their lowest bits: most addresses come again soon.
     #[serde(skip)]
     recent: Vec<u64>,
+    /// Ranges that were added lately, by their starts.
+    #[serde(skip)]
+    ranges: Vec<Range<u64>>,
 }
 
 /// Listed granules at most.
@@ -87,7 +90,7 @@ impl<const SHIFT: u32, const WORDS: usize, const FINE: u32> Eq for Granules<SHIF
 impl<const SHIFT: u32, const WORDS: usize, const FINE: u32> Default for Granules<SHIFT, WORDS, FINE> {
     fn default() -> Self {
         let listed = Listed::default();
-        Granules { low: u64::MAX, high: 0, bits: Vec::new(), listed, recent: Vec::new() }
+        Granules { low: u64::MAX, high: 0, bits: Vec::new(), listed, recent: Vec::new(), ranges: Vec::new() }
     }
 }
 
@@ -95,8 +98,9 @@ impl<const SHIFT: u32, const WORDS: usize, const FINE: u32> Granules<SHIFT, WORD
     /// Granules of a range that are looked up one by one; for longer ranges only the bounds are compared.
     const FEW: u64 = 64;
 
-    /// Granules that are remembered.
+    /// Granules that are remembered, and ranges.
     const RECENT: usize = 64;
+    const RANGES: usize = 256;
 
     /// The size of listed granules, as a power of two.
     #[inline(always)]
@@ -116,6 +120,19 @@ impl<const SHIFT: u32, const WORDS: usize, const FINE: u32> Granules<SHIFT, WORD
     /// Adds all addresses of a range.
     #[inline]
     pub fn add_range(&mut self, range: Range<u64>) {
+        let place = (range.start >> 1 ^ range.start >> 9) as usize % Self::RANGES;
+        if self.ranges.get(place) != Some(&range) {
+            if self.ranges.is_empty() {
+                // No range is in its own place yet: that of 0 is the first.
+                self.ranges.resize(Self::RANGES, 0..0);
+                self.ranges[0] = 2..2;
+            }
+            self.ranges[place] = range.clone();
+            self.put_range(range);
+        }
+    }
+
+    fn put_range(&mut self, range: Range<u64>) {
         self.add(range.start);
         // A range that wraps around, or a damaged one, is its ends.
         let Some(last) = range.end.checked_sub(1).filter(|last| *last > range.start) else { return };
@@ -282,6 +299,14 @@ impl Sketch {
         }
     }
 
+    /// Adds the addresses of runs.
+    pub(crate) fn add_runs(&mut self, events: &[Event]) {
+        for event in events {
+            let EventKind::Run(run) = &event.kind else { continue };
+            self.code.add_range(run.start..run.end);
+        }
+    }
+
     /// Adds the addresses of memory accesses.
     pub(crate) fn add_accesses(&mut self, accesses: &[MemAccess]) {
         for &MemAccess { address, size, unplaced, .. } in accesses {
@@ -369,6 +394,22 @@ mod tests {
         assert!(!other.may_access(&(0x4_9000..0x4_9008)));
         other.data.add_range(0x100_0000..0x200_0000);
         assert!(other.may_access(&(0x180_0000..0x180_0001)));
+    }
+
+    #[test]
+    fn ranges_that_come_again_change_nothing() {
+        let mut random = SplitMix64(2);
+        let (mut quick, mut plain) = (Sketch::default(), Sketch::default());
+        quick.code.add_range(0..0);
+        plain.code.put_range(0..0);
+        for round in 0..2000 {
+            // More and more places, so that granules become larger on the way.
+            let start = 2 * random.below(50 + 20 * round);
+            let range = start..start + 2 * random.below(40);
+            quick.code.add_range(range.clone());
+            plain.code.put_range(range);
+            assert_eq!(quick, plain, "round {round}");
+        }
     }
 
     #[test]

@@ -199,23 +199,63 @@ impl Machine {
         }
     }
 
+    /// Takes in the runs without accesses that `events` begin with, of which the first has this number; returns how many
+    /// they are, and their instructions.
+    #[inline]
+    pub(crate) fn runs(&mut self, events: &[Event], number: u64) -> (usize, u64) {
+        let (mut expected, mut previous, mut next, mut count) = (self.expected, None, number, 0);
+        for event in events {
+            let EventKind::Run(run) = &event.kind else { break };
+            if run.accesses.is_some() {
+                break;
+            }
+            count += 1;
+            if run.withdrawn {
+                continue;
+            }
+            if expected != Some(run.start) {
+                // Branches and jumps do not change the stack.
+                let is_jump = |last: &Run| matches!(last.exit, Exit::Branch | Exit::Jump);
+                if self.trap.is_some() || !previous.is_some_and(is_jump) {
+                    self.leave_run(previous, next);
+                    self.arrive(run.start, next);
+                }
+            }
+            (expected, previous) = (Some(run.end), Some(run));
+            next += u64::from(run.count);
+        }
+        self.leave_run(previous, next);
+        self.expected = expected;
+        if previous.is_some() {
+            // Without the encodings the registers written are not known.
+            self.registers.clear();
+        }
+        (count, next - number)
+    }
+
+    /// The last instruction is that of `run`, if one came; `next` is the number of the one after it.
+    fn leave_run(&mut self, run: Option<&Run>, next: u64) {
+        if let Some(run) = run {
+            self.last = Some(Last {
+                pc: None,
+                end: run.end,
+                number: next - u64::from(run.count.min(1)),
+                how: Ending::Exit(run.exit),
+                attempted: run.attempted,
+                taken: run.taken,
+            });
+        }
+    }
+
     fn run(&mut self, batch: &Batch, run: &Run, number: u64) {
         if self.expected != Some(run.start) {
             self.arrive(run.start, number);
         }
         self.expected = Some(run.end);
-        let last = number + u64::from(run.count).saturating_sub(1);
-        self.last = Some(Last {
-            pc: None,
-            end: run.end,
-            number: last,
-            how: Ending::Exit(run.exit),
-            attempted: run.attempted,
-            taken: run.taken,
-        });
-        // Without the encodings the registers written are not known.
+        self.leave_run(Some(run), number + u64::from(run.count));
         self.registers.clear();
         if run.accesses.is_some() {
+            let last = number + u64::from(run.count).saturating_sub(1);
             self.registers.shown(batch, batch.accesses_of(run), last);
         }
     }

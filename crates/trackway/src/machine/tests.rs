@@ -330,3 +330,76 @@ fn steps_at_once_are_steps_one_by_one() {
         assert_eq!(at_once, one_by_one);
     }
 }
+
+/// Runs in stretches lead to the state that they lead to one by one.
+#[test]
+fn runs_in_stretches_are_runs_one_by_one() {
+    use Exit::*;
+    let exits = [Next, Branch, Jump, Call, IndirectJump, IndirectCall, Return, TrapReturn, Trap, End];
+    let mut depths = 0;
+    for seed in 0..300 {
+        let mut random = SplitMix64(seed);
+        let mut batch = Batch::default();
+        let mut at = 0x1000;
+        for _ in 0..200 {
+            match random.below(40) {
+                0 => batch
+                    .push_trap(0, super::Trap { from: Some(at), ..super::Trap::new(TrapKind::Exception) }),
+                1 => batch.push_trap(0, super::Trap::new(TrapKind::Return)),
+                2 => batch.push_gap(0, Gap::new(GapReason::Overflow)),
+                3 => batch.push(0, EventKind::Step(Step::new(at, CALL, 4))),
+                _ => {}
+            }
+            if random.below(3) == 0 {
+                at = 0x1000 + 16 * random.below(12);
+            }
+            let count = random.below(5) as u32;
+            let accesses = match random.below(30) {
+                0 => {
+                    let begun = batch.begin_accesses();
+                    batch.regs.push(access(X(10), RegRole::Destination, 5));
+                    let accesses = batch.end_accesses(begun).expect("few");
+                    batch.add_run_accesses(accesses)
+                }
+                _ => None,
+            };
+            let run = Run {
+                start: at,
+                end: at + 4 * u64::from(count),
+                count,
+                accesses,
+                isa: Isa::Rv64,
+                exit: exits[random.below(10) as usize],
+                taken: None,
+                attempted: random.below(20) == 0,
+                doubtful: false,
+                withdrawn: random.below(20) == 0,
+            };
+            batch.push(0, EventKind::Run(run));
+            at = run.end;
+        }
+        let (mut one_by_one, mut stretches) = (Machine::new(Isa::Rv64), Machine::new(Isa::Rv64));
+        let (mut number, mut from) = (0, 0);
+        while from < batch.events.len() {
+            let most = from + 1 + random.below(20) as usize;
+            let (mut count, instructions) =
+                stretches.runs(&batch.events[from..most.min(batch.events.len())], number);
+            let before = number;
+            if count == 0 {
+                stretches.apply(&batch, &batch.events[from], number);
+                count = 1;
+            } else {
+                assert!(count <= 20);
+            }
+            for event in &batch.events[from..from + count] {
+                one_by_one.apply(&batch, event, number);
+                number += event.kind.instructions();
+            }
+            assert!(count == 1 || number - before == instructions);
+            assert_eq!(stretches, one_by_one, "seed {seed}, event {from}");
+            from += count;
+        }
+        depths += one_by_one.calls.depth();
+    }
+    assert!(depths > 300, "{depths}");
+}
