@@ -332,6 +332,15 @@ fn show_attached(attach: &mut Attach, show: &mut Show<'_>) {
     }
 }
 
+/// The state at a place; `None` where accesses wait for later packets.
+fn saved(place: Place, attach: Option<&Attach>) -> Option<Vec<u8>> {
+    let attach = match attach {
+        Some(attach) => Some(attach.save()?),
+        None => None,
+    };
+    pack(&State { place, attach })
+}
+
 impl Decode for SourceDecoder {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         if let Some(doubt) = self.doubt.take() {
@@ -455,9 +464,16 @@ impl Decode for SourceDecoder {
                 attach.join(part);
             }
             notes.merge(&result.notes);
-            if result.failed.is_some() {
-                failed = result.failed;
-                stop.store(true, Relaxed);
+            let is_followed = notes.found > 0 || setup.image.is_empty();
+            match (result.failed, result.part.next) {
+                (None, Some(next)) if is_followed => {
+                    show.place(|| Some((next.offset, saved(Place::Start(next), self.attach.as_deref())?)));
+                }
+                (None, _) => {}
+                (some, _) => {
+                    failed = some;
+                    stop.store(true, Relaxed);
+                }
             }
             Ok(())
         };
@@ -490,11 +506,7 @@ impl Decode for SourceDecoder {
             },
             _ => return None,
         };
-        let attach = match &self.attach {
-            Some(attach) => Some(attach.save()?),
-            None => None,
-        };
-        pack(&State { place, attach })
+        saved(place, self.attach.as_deref())
     }
 
     fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use trackway::cut::{Origin, Provenance, Selection};
 use trackway::events::{Batch, Context, Count, EventKind, Input, Isa, Observer, Saved, Source, SplitMix64};
 use trackway::format::{Format, Opening, Program, Settings, Writing};
-use trackway::index::{Cache, Fault, Index, Part, beside};
+use trackway::index::{Builder, Cache, Fault, Index, Part, beside};
 use trackway::io::Target;
 use trackway::{ConvertOptions, FORMATS, Indexing, Options, Position, Prove, Trace, convert_with};
 use trackway_hart::machine::{Machine, MachineConfig};
@@ -136,7 +136,13 @@ fn samples(folder: &Folder) -> Vec<(PathBuf, Options, u64)> {
 fn lines_from(trace: &mut Trace, n: u64) -> (Vec<String>, Context, u64) {
     let mut source = trace.events().unwrap();
     let first = source.seek(n).unwrap();
-    let (mut lines, mut batch, context) = (Vec::new(), Batch::default(), source.context());
+    let context = source.context();
+    (lines_of(&mut *source), context, first)
+}
+
+/// The events that are left, likewise.
+fn lines_of(source: &mut dyn Source) -> Vec<String> {
+    let (mut lines, mut batch) = (Vec::new(), Batch::default());
     while source.fill(&mut batch).unwrap() {
         let mut number = batch.first_instruction;
         for event in &batch.events {
@@ -146,7 +152,7 @@ fn lines_from(trace: &mut Trace, n: u64) -> (Vec<String>, Context, u64) {
             number += event.kind.instructions();
         }
     }
-    (lines, context, first)
+    lines
 }
 
 fn off(options: &Options) -> Options {
@@ -288,6 +294,43 @@ fn an_index_holds_the_survey_of_a_log() {
         let format = FORMATS.iter().find(|format| format.id().as_str() == "spike").unwrap();
         assert_eq!(format.open(opening).unwrap().meta().sources.len(), sources);
     }
+}
+
+/// Parts of a flow trace end at places too, which are those of the index that commands make on the way.
+#[test]
+fn parts_of_a_flow_trace_end_at_places() {
+    let folder = Folder::new("flow-parts");
+    let (elf, mut recorder) = recorder_of("rv64-sv39-extra", 60_000);
+    let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
+    let (path, options) = written(&folder, &trackway::etrace::FORMAT, &elf, &meta, &run).unwrap();
+    let options = Options { part: Some(64), ..off(&options) };
+    let all = lines_of(&mut *options.open(&path).unwrap().events().unwrap());
+    let mut trace = options.clone().threads(2).open(&path).unwrap();
+    let (mut source, mut places) = (trace.events().unwrap(), Places::default());
+    while source.observe(&mut places).unwrap() {}
+    assert!(places.0.len() > 10, "{}", places.0.len());
+    for saved in &places.0 {
+        for threads in [1, 2] {
+            let mut source = options.clone().threads(threads).open(&path).unwrap().events().unwrap();
+            assert!(source.restore(saved).unwrap());
+            assert_eq!(source.context(), saved.context);
+            let rest = lines_of(&mut *source);
+            let next = format!("{} ", saved.instruction);
+            assert!(all.ends_with(&rest) && rest.iter().any(|line| line.starts_with(&next)), "{saved:?}");
+        }
+    }
+
+    // An index that is made on the way, with checkpoints as far apart as parts.
+    let mut builder = Builder::new(trace.meta(), false).with_distance(1000);
+    let mut source = trace.events().unwrap();
+    while source.observe(&mut builder).unwrap() {}
+    drop(source);
+    let index = builder.finish(true);
+    let part = index.sources.values().next().unwrap().clone();
+    assert!(part.checkpoints.len() > 5, "{}", part.checkpoints.len());
+    trace.set_index(index).unwrap();
+    let (rest, _, first) = lines_from(&mut trace, part.all.instructions / 2);
+    assert!(first > 0 && all.ends_with(&rest));
 }
 
 /// All places that a source says.

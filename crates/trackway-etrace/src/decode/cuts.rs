@@ -32,6 +32,8 @@ pub(crate) struct Part {
     pub(crate) cut: bool,
     /// Why the scan stopped here.
     pub(crate) error: Option<Error>,
+    /// Start of the part that follows; `None` at the end.
+    pub(crate) next: Option<Start>,
     /// Id of the source; `None`: the only one.
     pub(crate) only: Option<u32>,
 }
@@ -99,7 +101,7 @@ impl Scanner {
     }
 
     fn part(&mut self, end: u64, cut: bool, error: Option<Error>) -> Part {
-        Part { start: self.start, end, cut, error, only: self.only }
+        Part { start: self.start, end, cut, error, next: None, only: self.only }
     }
 
     /// Start of the next part.
@@ -195,12 +197,13 @@ impl Iterator for Scanner {
                     return Some(self.part(self.reader.offset(), false, None));
                 }
                 Err(error) => {
-                    let part = self.part(self.reader.offset(), false, Some(error));
+                    let mut part = self.part(self.reader.offset(), false, Some(error));
                     let skipped = self.reader.resync();
                     self.done = !matches!(skipped, Ok(Some(_)));
                     self.begin(self.reader.offset(), self.index, false);
                     self.in_flight = Sizes::default();
                     self.start.skipped = skipped.ok().flatten().unwrap_or(0);
+                    part.next = Some(self.start).filter(|_| !self.done);
                     return Some(part);
                 }
             };
@@ -228,6 +231,7 @@ impl Iterator for Scanner {
                 if offset - self.start.offset >= self.part_bytes && self.is_cut(&packet) {
                     let part = self.part(self.reader.offset(), true, None);
                     self.begin(offset, index, true);
+                    let part = Part { next: Some(self.start), ..part };
                     self.note(&packet);
                     return Some(part);
                 }
