@@ -30,7 +30,7 @@ pub(crate) struct State {
     code: usize,
 }
 
-/// A payload of at most 8 bytes, in the upper bits, and its length.
+/// A payload of 1 to 8 bytes, in the upper bits, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
     payload: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Short {
 struct Path {
     from: State,
     packet: Short,
-    /// Runs; 0 for an empty slot.
+    /// Runs.
     len: usize,
     to: State,
     landing: Landing,
@@ -119,11 +119,12 @@ impl Decoder {
             && let Some(path) = self.paths.slots.get(packet.slot(from))
             && path.packet == packet
             && path.from == *from
-            && out.events.len() + path.len <= Batch::FULL
-            && path.len > 0
+            && out.events.len() + RUNS <= Batch::FULL
         {
-            let offset = offset + at as u64;
-            out.events.extend(path.runs[..path.len].iter().map(|run| Event { offset, ..*run }));
+            let (offset, events) = (offset + at as u64, out.events.len() + path.len);
+            // All of the array is copied: that takes no branch.
+            out.events.extend(path.runs.iter().map(|run| Event { offset, ..*run }));
+            out.events.truncate(events);
             instructions += path.landing.instructions;
             (from, last) = (&path.to, Some((path, offset)));
             counts[usize::from(payload[0] >> 1 & 1)] += 1;
@@ -154,6 +155,8 @@ impl Decoder {
         }
         let (to, landing) = (self.state()?, self.walker.landing(instructions));
         if self.paths.slots.is_empty() {
+            // No packet is empty.
+            let packet = Short { payload: 0, len: 0 };
             let empty = Path { from, packet, len: 0, to, landing, runs: [*first; RUNS] };
             self.paths.slots.resize(SLOTS, empty);
         }

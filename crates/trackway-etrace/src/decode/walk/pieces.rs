@@ -8,10 +8,10 @@ use super::Walker;
 
 /// Pieces that are remembered, each in the one slot of its key.
 const SLOTS: usize = 1024;
-/// Branches of a piece; it ends with the last of them.
-pub(super) const BRANCHES: u32 = 4;
+/// Branches of a piece at the most; it ends with the last of them.
+const BRANCHES: u32 = 4;
 /// Runs of a piece at the most.
-const RUNS: usize = 6;
+pub(super) const RUNS: usize = 6;
 
 /// The pieces walked last.
 #[derive(Debug, Default)]
@@ -20,14 +20,20 @@ pub(crate) struct Pieces {
     slots: Vec<Piece>,
 }
 
+/// All that decides about a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    start: u64,
+    /// Outcomes of its branches, below a 1.
+    bits: u64,
+    /// The code; 0 for an empty slot.
+    code: usize,
+}
+
 /// A piece of the way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    start: u64,
-    /// The code; 0 for an empty slot.
-    code: usize,
-    /// Outcomes of the branches.
-    bits: u64,
+    key: Key,
     /// Address of the last branch, and of the next instruction.
     pub(super) last: u64,
     pub(super) next: u64,
@@ -36,50 +42,51 @@ pub(super) struct Piece {
     runs: [Event; RUNS],
 }
 
-impl Piece {
-    /// Its runs, as those of a packet at `offset`.
+impl Key {
+    /// The piece that begins at `start`, and its number of branches. After it another of the `count` outcomes must be left.
     #[inline(always)]
-    pub(super) fn runs(&self, offset: u64) -> impl ExactSizeIterator<Item = Event> + '_ {
-        self.runs[..self.len.min(RUNS)].iter().map(move |run| Event { offset, ..*run })
+    pub(super) fn new(start: u64, bits: u64, count: u32, code: usize) -> (Self, u32) {
+        let branches = BRANCHES.min(count - 1);
+        let end = 1 << branches;
+        (Key { start, bits: bits & (end - 1) | end, code }, branches)
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> usize {
+        // The upper bits of a product depend on all bits of its factor.
+        let digest = (self.start << (BRANCHES + 1) ^ self.bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (digest >> (64 - SLOTS.trailing_zeros())) as usize
     }
 }
 
-/// Outcomes of a piece, of those that come.
-#[inline(always)]
-const fn outcomes(bits: u64) -> u64 {
-    bits & ((1 << BRANCHES) - 1)
-}
-
-#[inline(always)]
-fn place(start: u64, bits: u64) -> usize {
-    ((start << BRANCHES ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SLOTS
+impl Piece {
+    /// Appends its runs as those of a packet at `offset`. All of the array is copied: that takes no branch.
+    #[inline(always)]
+    pub(super) fn append_to(&self, events: &mut Vec<Event>, offset: u64) {
+        let len = events.len() + self.len;
+        events.extend(self.runs.iter().map(|run| Event { offset, ..*run }));
+        events.truncate(len);
+    }
 }
 
 impl Pieces {
-    /// The piece that begins at `start` with these outcomes.
+    /// The piece with this key.
     #[inline(always)]
-    pub(super) fn get(&self, start: u64, bits: u64, code: usize) -> Option<&Piece> {
-        let bits = outcomes(bits);
-        self.slots
-            .get(place(start, bits))
-            .filter(|piece| piece.start == start && piece.bits == bits && piece.code == code)
+    pub(super) fn get(&self, key: &Key) -> Option<&Piece> {
+        self.slots.get(key.slot()).filter(|piece| piece.key == *key)
     }
 
-    /// Remembers runs that begin at `start` and end with the last branch of a piece, at `last`.
-    pub(super) fn keep(&mut self, bits: u64, code: usize, (last, next): (u64, u64), added: &[Event]) {
-        let ([Event { kind: EventKind::Run(Run { start, .. }), .. }, ..], 1..=RUNS) = (added, added.len())
-        else {
-            return;
-        };
-        let (start, bits) = (*start, outcomes(bits));
-        let mut runs = [added[0]; RUNS];
+    /// Remembers the runs of a piece that ends with the branch at `last`.
+    pub(super) fn keep(&mut self, key: Key, (last, next): (u64, u64), added: &[Event]) {
+        let ([first, ..], 1..=RUNS) = (added, added.len()) else { return };
+        let mut runs = [*first; RUNS];
         runs[..added.len()].copy_from_slice(added);
         let instructions = added.iter().map(|event| event.kind.instructions()).sum();
-        let piece = Piece { start, code, bits, last, next, instructions, len: added.len(), runs };
+        let piece = Piece { key, last, next, instructions, len: added.len(), runs };
         if self.slots.is_empty() {
-            self.slots.resize(SLOTS, Piece { code: 0, ..piece });
+            self.slots.resize(SLOTS, Piece { key: Key { code: 0, ..key }, ..piece });
         }
-        self.slots[place(start, bits)] = piece;
+        self.slots[key.slot()] = piece;
     }
 }
 
@@ -89,5 +96,41 @@ impl Walker {
     #[inline]
     pub(crate) fn code(&self) -> usize {
         Arc::as_ptr(self.cursor.blocks()) as usize | usize::from(self.doubtful) << 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use trackway_image::{Blocks, Image, Space};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::dialect::Dialect;
+
+    /// Keys name a table by its address: no other one may ever have it while the walker is there.
+    #[test]
+    fn tables_live_as_long_as_the_walker() {
+        const CONTEXTS: u64 = 20;
+        let mut image = Image::default();
+        for id in 0..CONTEXTS {
+            let space = Space { context_id: Some(id), ..Space::default() };
+            image.add_raw("code", 0x1000 * id, Arc::new([1u8, 0].repeat(64)), space).unwrap();
+        }
+        let mut walker = Walker::new(&Config::new(Dialect::V2), &Arc::new(image), Isa::Rv64);
+        let mut seen: Vec<(Weak<Blocks>, usize)> = Vec::new();
+        for id in (0..CONTEXTS).chain(0..CONTEXTS) {
+            walker.select_code(Some(0), Some(id));
+            let now = (Arc::downgrade(walker.cursor.blocks()), walker.code());
+            assert!(seen.iter().all(|(blocks, _)| blocks.upgrade().is_some()));
+            match seen.get(id as usize) {
+                Some((blocks, code)) => assert!(blocks.ptr_eq(&now.0) && *code == now.1),
+                None => {
+                    assert!(seen.iter().all(|(_, code)| *code != now.1));
+                    seen.push(now);
+                }
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use trackway_core::*;
 use trackway_isa::Control;
 
-use super::pieces::BRANCHES;
+use super::pieces::{Key, RUNS};
 use super::{Goal, NOWHERE, Walker};
 
 /// Blocks that the fast path may walk without using the outcome of a branch: it does not see loops.
@@ -80,36 +80,35 @@ impl Walker {
                 past = Some(($near.last(), $near.control()));
             }};
         }
-        // Pieces are noted from their start on: the place among the events, and the outcomes from there.
-        let mut piece = (out.events.len(), bits, count);
-        while count >= 2 && blocks < MOST_BLOCKS {
-            // After a piece another branch must follow.
-            if count > BRANCHES
-                && piece.2 == count
-                && blocks == 0
-                && let Some(known) = self.pieces.get(start, bits, code)
-                && let runs = known.runs(offset)
-                && out.events.len() + runs.len() <= Batch::FULL
+        'walk: while count >= 2 {
+            let (key, branches) = Key::new(start, bits, count, code);
+            if blocks == 0
+                && let Some(known) = self.pieces.get(&key)
+                && out.events.len() + RUNS <= Batch::FULL
             {
-                out.events.extend(runs);
+                known.append_to(&mut out.events, offset);
                 instructions += known.instructions;
                 past = Some((known.last, Control::Branch));
-                (bits, count, start) = (bits >> BRANCHES, count - BRANCHES, known.next);
-                (lo, piece) = (start, (out.events.len(), bits, count));
+                (bits, count, start) = (bits >> branches, count - branches, known.next);
+                lo = start;
                 continue;
             }
-            let Some(near) = self.cursor.near(start) else { break };
-            let is_branch = near.control() == Control::Branch;
-            let taken = bits & 1 == 0;
-            pass!(near, if is_branch { Some(taken) } else { None }, else break);
-            bits >>= u32::from(is_branch);
-            count -= u32::from(is_branch);
-            blocks = if is_branch { 0 } else { blocks + 1 };
-            start = if is_branch & !taken { near.end() } else { near.target() };
-            lo = start;
-            if piece.2 - count == BRANCHES {
-                self.pieces.keep(piece.1, code, (near.last(), start), &out.events[piece.0..]);
-                piece = (out.events.len(), bits, count);
+            let (first, left, is_whole) = (out.events.len(), count - branches, blocks == 0);
+            while count > left {
+                let Some(near) = self.cursor.near(start).filter(|_| blocks < MOST_BLOCKS) else {
+                    break 'walk;
+                };
+                let is_branch = near.control() == Control::Branch;
+                let taken = bits & 1 == 0;
+                pass!(near, if is_branch { Some(taken) } else { None }, else break 'walk);
+                bits >>= u32::from(is_branch);
+                count -= u32::from(is_branch);
+                blocks = if is_branch { 0 } else { blocks + 1 };
+                start = if is_branch & !taken { near.end() } else { near.target() };
+                lo = start;
+                if count == left && is_whole {
+                    self.pieces.keep(key, (near.last(), start), &out.events[first..]);
+                }
             }
         }
         // The end of the walk: `pc` and `inferred`.
