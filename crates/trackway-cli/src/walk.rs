@@ -44,8 +44,7 @@ pub(crate) fn walk(
 
 /// As [`walk`], in groups on several threads: `work` sees each with the state before it, and `join` its results in order.
 pub(crate) fn walk_in_groups<B: Before, L, T: Send>(
-    (common, path): (&Common, &Path),
-    threads: usize,
+    (common, path, threads): (&Common, &Path, usize),
     source: &mut dyn Source,
     progress: &Progress,
     past: &mut B,

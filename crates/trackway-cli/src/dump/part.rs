@@ -198,8 +198,7 @@ impl<'a> Part<'a> {
         let mut past = Past { source: None, context: self.context, check };
         let texts = Pool::default();
         let (health, ended) = walk_in_groups(
-            (&args.common, &args.file),
-            threads,
+            (&args.common, &args.file, threads),
             source,
             &progress,
             &mut past,
