@@ -40,12 +40,18 @@ fn a64(word: u32) -> bool {
         0b0101 | 0b1101 => !has(0x7fe0_fc00, 0x1ac0_3000) && !has(0x7fff_0000, 0x5ac1_0000),
         0b0111 | 0b1111 => true,
         0b0100 | 0b0110 | 0b1100 | 0b1110 => match word >> 27 & 7 {
-            // Pairs, but for the one that stores a tag.
-            0b101 => !has(0xc440_0000, 0x4000_0000),
-            // Literals.
-            0b011 => has(1 << 24, 0),
-            // One register: with an offset, which may be a register.
-            0b111 => has(1 << 24, 1 << 24) || has(1 << 21, 0) || has(3 << 10, 2 << 10),
+            // Pairs, but for the one that stores a tag, and for a size that is not allocated.
+            0b101 => !has(0xc440_0000, 0x4000_0000) && !has(3 << 30, 3 << 30),
+            // Literals, without the prefetch and what is not allocated.
+            0b011 => has(1 << 24, 0) && !has(3 << 30, 3 << 30),
+            // One register, in the sizes that there are: with an offset, which may be a register.
+            0b111 => {
+                let is_size = match has(1 << 26, 1 << 26) {
+                    true => has(1 << 23, 0) || has(3 << 30, 0),
+                    false => !has(3 << 22, 3 << 22) || has(1 << 31, 0),
+                };
+                is_size && (has(1 << 24, 1 << 24) || has(1 << 21, 0) || has(3 << 10, 2 << 10))
+            }
             _ => false,
         },
         _ => false,
