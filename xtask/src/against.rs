@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::bench::Job;
+use crate::job::Job;
 use crate::{process, tree};
 
 /// How often each of the two runs.

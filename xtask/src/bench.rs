@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::job::{Job, jobs};
 use crate::{against, tree};
 
 /// Text of the page above the table.
@@ -46,35 +47,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         std::fs::write(path, text).map_err(|error| error.to_string())?;
     }
     Ok(())
-}
-
-/// A job of the manifest.
-pub(crate) struct Job {
-    /// Name of the bench.
-    pub(crate) name: String,
-    /// Features that it needs.
-    features: Vec<String>,
-}
-
-impl Job {
-    /// The arguments of cargo for this job.
-    pub(crate) fn arguments(&self, opencsd: bool) -> Vec<String> {
-        let words = ["bench", "--locked", "-p", "trackway-bench", "--bench", &self.name];
-        let features = self.features.iter().map(String::as_str).chain(opencsd.then_some("opencsd"));
-        words.into_iter().chain(features.flat_map(|name| ["--features", name])).map(str::to_string).collect()
-    }
-}
-
-/// The jobs, in the order of the manifest.
-fn jobs() -> Vec<Job> {
-    let package = tree::Package::read(&tree::root().join("benches"));
-    let benches = package.and_then(|package| package.manifest.get("bench")?.as_array().cloned());
-    let job = |bench: &toml::Value| {
-        let features = bench.get("required-features").and_then(toml::Value::as_array);
-        let texts = features.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_string()));
-        Some(Job { name: bench.get("name")?.as_str()?.to_string(), features: texts.collect() })
-    };
-    benches.iter().flatten().filter_map(job).collect()
 }
 
 /// The first paragraph of the job's own documentation.

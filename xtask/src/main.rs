@@ -5,6 +5,7 @@ mod bench;
 mod console;
 mod cycles;
 mod dist;
+mod job;
 mod layers;
 mod links;
 mod package;

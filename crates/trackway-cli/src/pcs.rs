@@ -9,7 +9,7 @@ use trackway_isa::flow;
 use crate::hex::digits;
 use crate::json::{hex, object, write_line};
 use crate::report::say;
-use crate::view::{Budget, View};
+use crate::view::{Budget, Ends, First, Straight, View};
 
 /// The start of a stretch of another source.
 fn heading(out: &mut impl Write, json: bool, name: Option<&str>) -> Result<()> {
@@ -119,30 +119,6 @@ pub(crate) struct Runs {
     /// In a part of a trace: its first run was not seen to its end, and may continue one of the part before.
     is_first: bool,
     first: Option<First>,
-}
-
-/// The end of the run that is open where a part begins, with the run of the part that may continue it.
-type First = (Option<Straight>, Exit);
-
-/// The ends of a part, which decide what its neighbours print.
-#[derive(Default)]
-pub(crate) struct Ends {
-    /// Instructions without an address.
-    unknown: u64,
-    /// The source at its end.
-    name: Option<String>,
-    first: Option<First>,
-    /// The run at its end; the only one if there is no first.
-    last: Option<Straight>,
-}
-
-/// The current run.
-struct Straight {
-    start: u64,
-    end: u64,
-    /// Number of its first instruction.
-    number: u64,
-    count: u64,
 }
 
 impl Runs {

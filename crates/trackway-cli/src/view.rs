@@ -1,9 +1,7 @@
 //! The shapes of `dump` with one interface.
 
 use std::io::Result;
-use trackway_core::{Batch, Context, Event};
-
-use crate::pcs::Ends;
+use trackway_core::{Batch, Context, Event, Exit};
 
 /// Writes events one by one into memory, in one of the shapes.
 pub(crate) trait View {
@@ -43,6 +41,31 @@ pub(crate) trait View {
         let _ = part;
         Ok(())
     }
+}
+
+/// The end of the run that is open where a part begins, with the run of the part that may continue it.
+pub(crate) type First = (Option<Straight>, Exit);
+
+/// The ends of a part, which decide what its neighbours print.
+#[derive(Default)]
+pub(crate) struct Ends {
+    /// Instructions without an address.
+    pub(crate) unknown: u64,
+    /// The source at its end.
+    pub(crate) name: Option<String>,
+    /// Its first run, if it saw the end of one.
+    pub(crate) first: Option<First>,
+    /// The run at its end; the only one if there is no first.
+    pub(crate) last: Option<Straight>,
+}
+
+/// A straight run.
+pub(crate) struct Straight {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Number of its first instruction.
+    pub(crate) number: u64,
+    pub(crate) count: u64,
 }
 
 /// Lines that may still be printed; details of a line are free.
