@@ -12,10 +12,10 @@ const CRATES: [&str; 13] = [
     "core", "io", "isa", "image", "format", "stf", "astf", "etrace", "tandem", "ete", "logs", "perf", "qemu",
 ];
 
-/// What declares an item that is checked. Constants are not: they name the values of a specification, used or not.
+/// Keywords of the items that are checked. Constants are not: they name the values of a specification, used or not.
 const DECLARATIONS: [&str; 5] = ["fn", "struct", "enum", "trait", "type"];
 
-/// Items that are public for nobody.
+/// Public items without a user.
 pub(crate) fn check() -> Vec<String> {
     let root = tree::root();
     let sources = ["crates", "benches", "fuzz", "oracles", "xtask"].iter();

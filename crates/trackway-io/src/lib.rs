@@ -4,7 +4,7 @@
 //! recognition. [`Target`] is the way out: a file or stdout, through [`compress`] where asked. [`payload`] has
 //! compressed payloads inside a file, decoded and encoded on threads and sought by block.
 
-mod behind;
+mod background;
 mod compress;
 mod error;
 mod file;

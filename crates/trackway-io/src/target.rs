@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Output;
 
-use crate::behind::Behind;
+use crate::background::BackgroundWriter;
 use crate::error::FileError;
 
 /// Where a trace is written: a file or folder that may have files beside it, or stdout.
@@ -47,7 +47,7 @@ struct State {
     /// The disk was full, and the reserve is in use.
     full: bool,
     /// A thread writes the file.
-    behind: bool,
+    background: bool,
 }
 
 impl Drop for State {
@@ -110,13 +110,13 @@ impl Target {
             return Ok(Output::Stream(Box::new(self.watch(file))));
         }
         let file = self.watch(self.noted(path, || self.stage_file(path))?);
-        let behind = self.lock().behind;
-        Ok(Output::File(if behind { Box::new(Behind::new(file)) } else { Box::new(file) }))
+        let background = self.lock().background;
+        Ok(Output::File(if background { Box::new(BackgroundWriter::new(file)) } else { Box::new(file) }))
     }
 
     /// From here on a file is written by a thread of its own, while the caller makes the next bytes.
-    pub fn write_behind(&self) {
-        self.lock().behind = true;
+    pub fn write_in_background(&self) {
+        self.lock().background = true;
     }
 
     /// Creates the folder whose main file is `main`; returns the path to write into.

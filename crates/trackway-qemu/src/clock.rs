@@ -1,7 +1,7 @@
 //! The time of a machine whose clock counts instructions (`-icount shift=N,sleep=off`).
 //!
 //! QEMU adds 2^N ns to its virtual clock for each instruction, but for those that fault after their block has begun: it
-//! takes them back. Where every CPU waits the clock advances by itself, to the next timer or with the computer's own time:
+//! takes them back. Where every CPU waits the clock advances alone, to the next timer or with the computer's own time:
 //! from the first such instruction on the time is not known, and without `sleep=off` it never is.
 
 use trackway_core::{Isa, Time, TimeKind};
@@ -72,7 +72,7 @@ impl Clock {
         let faulted = match (entry.filter(|entry| !entry.asynchronous && !entry.returns), done.trap) {
             (Some(Entry { cause: Some(cause), .. }), _) => match cause {
                 4..=7 | 13 | 15 | 21 | 23 => true,
-                // What the encoding alone forbids ends its block, and was counted.
+                // An instruction that its encoding alone forbids ends its block, and was counted.
                 2 | 22 => is_system,
                 _ => false,
             },

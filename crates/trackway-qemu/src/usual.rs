@@ -307,7 +307,7 @@ mod tests {
         ),
     ];
 
-    /// What is plain continues its run.
+    /// A plain instruction continues its run.
     fn table(isa: Isa, encodings: &[u32]) -> Table {
         let mut table = Table::default();
         for (n, encoding) in encodings.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the plugin takes for plain is plain for the decoders too: it does not change the flow, and makes its accesses.
+//! An instruction that is plain for the plugin is plain for the decoders too: it does not change the flow, and makes its accesses.
 
 use trackway_core::{Isa, MemKind, SplitMix64};
 use trackway_isa::{Control, flow, memory};

@@ -131,7 +131,7 @@ fn add_proof(
 fn copy(trace: &mut Trace, target: &Target, settings: &Settings) -> Result<Conversion> {
     let (program, threads) = (trace.program().clone(), trace.threads());
     if threads > 1 {
-        target.write_behind();
+        target.write_in_background();
     }
     let writing = Writing { target: target.clone(), settings, program: &program, threads };
     let items = trace.copy_to(writing)?;
@@ -222,7 +222,7 @@ fn lower(
     for (n, meta) in metas.iter().enumerate() {
         let target = if split { target_of(target, &meta.sources[0])? } else { target.clone() };
         if threads > 1 {
-            target.write_behind();
+            target.write_in_background();
         }
         let writing = Writing { target: target.clone(), settings, program: &program, threads };
         sinks.push(Counting::new(into.create(writing, meta).map_err(of_target)?, meta));
@@ -295,7 +295,7 @@ fn lower(
     Ok(Conversion { ledger, count, health: Some(health), ended, outputs, warnings, ..Conversion::default() })
 }
 
-/// What counting and comparing need of the events before.
+/// State that counting and comparing need from the events before.
 struct Past {
     contexts: Contexts,
     check: Option<ProgramCheck>,

@@ -35,7 +35,7 @@ pub fn check_with_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) ->
     let (found, waiting) = sync_channel(WAITING);
     let stop = Cancel::default();
     std::thread::scope(|scope| {
-        // Dropped where the trace cannot be checked: nobody may then wait for room in it.
+        // Dropped where the trace cannot be checked: no thread may then wait for room in it.
         let waiting = waiting;
         let beside = scope.spawn({
             let stop = stop.clone();

@@ -1,5 +1,5 @@
 //! Instructions that cannot leave their block unseen: once one has begun, the next one follows in the stream, or it is a
-//! load or store whose access was not made. What is not certain is not plain; blocks are then reported in more pieces.
+//! load or store whose access was not made. An uncertain instruction is not plain; blocks are then reported in more pieces.
 
 /// The instruction set of the guest, by QEMU's word for it.
 #[derive(Clone, Copy, PartialEq, Eq)]

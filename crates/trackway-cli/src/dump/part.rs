@@ -45,7 +45,7 @@ pub(super) struct Part<'a> {
 /// Creates the views of the shape that was asked for.
 pub(super) type NewView<'v> = dyn Fn() -> Box<dyn View> + Sync + 'v;
 
-/// What showing a group needs of the events before it: their last source, and its context.
+/// State from the events before a group that showing it needs: their last source, and its context.
 struct Past {
     source: Option<u16>,
     context: Context,

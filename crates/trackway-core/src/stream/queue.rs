@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// order of the parts. Threads run ahead of `join` by a few parts only; the first error ends it.
 ///
 /// A thread works on the part that it took itself, which is then in its own cache: `parts` may be a decoder that hands out
-/// batches. They are taken one after the other, and nobody but the next taker waits for that.
+/// batches. They are taken one after the other, and only the next taker waits for that.
 ///
 /// ```
 /// let mut out = Vec::new();

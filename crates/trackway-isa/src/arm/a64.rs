@@ -117,7 +117,7 @@ pub fn flow(pc: u64, encoding: u32) -> Flow {
 mod tests {
     use super::*;
 
-    /// Each of the rows, and all values of the bits that tell branches.
+    /// Each of the rows, and all values of the bits that distinguish branches.
     #[test]
     fn branches_are_those_of_the_table() {
         let mut found = 0;

@@ -11,7 +11,7 @@ const AHEAD: usize = 3;
 
 /// Hands what is written to a thread, block by block. That a write failed is returned by a later call, at the latest by
 /// `flush`; nothing after it is written.
-pub(crate) struct Behind {
+pub(crate) struct BackgroundWriter {
     block: Vec<u8>,
     /// None once it is dropped.
     orders: Option<SyncSender<Order>>,
@@ -26,7 +26,7 @@ enum Order {
     Seek(SeekFrom, Sender<io::Result<u64>>),
 }
 
-impl Behind {
+impl BackgroundWriter {
     pub(crate) fn new(mut file: impl Write + Seek + Send + 'static) -> Self {
         let (orders, received) = sync_channel(AHEAD);
         let (used, spare) = channel();
@@ -46,7 +46,7 @@ impl Behind {
             Ok(())
         };
         let thread = Some(std::thread::spawn(write));
-        Behind { block: Vec::with_capacity(BLOCK), orders: Some(orders), spare, thread }
+        BackgroundWriter { block: Vec::with_capacity(BLOCK), orders: Some(orders), spare, thread }
     }
 
     fn order(&mut self, order: Order) -> io::Result<()> {
@@ -83,7 +83,7 @@ impl Behind {
     }
 }
 
-impl Write for Behind {
+impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.block.len() + bytes.len() > BLOCK {
             self.pass_on()?;
@@ -98,13 +98,13 @@ impl Write for Behind {
     }
 }
 
-impl Seek for Behind {
+impl Seek for BackgroundWriter {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.ask(|answer| Order::Seek(to, answer))
     }
 }
 
-impl Drop for Behind {
+impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         // As with a file: what fails now is not reported.
         let _ = self.pass_on();
@@ -121,7 +121,7 @@ mod tests {
     use std::io::{Cursor, Read};
     use std::sync::{Arc, Mutex};
 
-    /// A file in memory with room for so many bytes.
+    /// A file in memory with room for that many bytes.
     #[derive(Clone)]
     struct Disk(Arc<Mutex<Cursor<Vec<u8>>>>, usize);
 
@@ -153,20 +153,20 @@ mod tests {
     fn bytes_are_written_in_order_and_places_are_kept() {
         let disk = disk(usize::MAX);
         let mut wanted = Vec::new();
-        let mut behind = Behind::new(disk.clone());
+        let mut background = BackgroundWriter::new(disk.clone());
         for n in 0..2000u32 {
             let piece = vec![n as u8; (n as usize * 37) % 5000];
-            behind.write_all(&piece).unwrap();
+            background.write_all(&piece).unwrap();
             wanted.extend(piece);
         }
         let large = vec![7; 3 * BLOCK + 5];
-        behind.write_all(&large).unwrap();
+        background.write_all(&large).unwrap();
         wanted.extend(large);
-        assert_eq!(behind.stream_position().unwrap(), wanted.len() as u64);
-        behind.seek(SeekFrom::Start(10)).unwrap();
-        behind.write_all(b"patched").unwrap();
+        assert_eq!(background.stream_position().unwrap(), wanted.len() as u64);
+        background.seek(SeekFrom::Start(10)).unwrap();
+        background.write_all(b"patched").unwrap();
         wanted[10..17].copy_from_slice(b"patched");
-        drop(behind);
+        drop(background);
         let mut found = Vec::new();
         let mut file = disk.0.lock().unwrap();
         file.set_position(0);
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_reported_at_the_latest_by_flush() {
-        let mut behind = Behind::new(disk(3 * BLOCK));
-        let written = (0..40).try_for_each(|_| behind.write_all(&[1; BLOCK / 4 + 1]));
-        let error = written.and_then(|()| behind.flush()).unwrap_err();
+        let mut background = BackgroundWriter::new(disk(3 * BLOCK));
+        let written = (0..40).try_for_each(|_| background.write_all(&[1; BLOCK / 4 + 1]));
+        let error = written.and_then(|()| background.flush()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(behind.flush().is_err(), "it stays failed");
-        let mut small = Behind::new(disk(10));
+        assert!(background.flush().is_err(), "it stays failed");
+        let mut small = BackgroundWriter::new(disk(10));
         small.write_all(&[1; 11]).unwrap();
         assert_eq!(small.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
