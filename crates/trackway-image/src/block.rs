@@ -3,7 +3,7 @@
 use trackway_core::Exit;
 use trackway_isa::{Control, Switch};
 
-use crate::entry::{Entry, Shape};
+use crate::entry::Entry;
 
 /// A straight run of instructions and how it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +76,6 @@ impl Near {
     #[inline(always)]
     pub fn control(self) -> Control {
         self.entry.control()
-    }
-
-    /// The way it is left.
-    #[inline(always)]
-    pub fn shape(self) -> Shape {
-        self.entry.shape()
     }
 
     /// Can it fall through?

@@ -81,7 +81,7 @@ struct Program<'p, const GRANULE: u32, const MASK: u64> {
 const TAKEN: u32 = Shape::COUNT as u32;
 
 impl<const GRANULE: u32, const MASK: u64> Program<'_, GRANULE, MASK> {
-    /// The run at `slot`, whose branch was taken if `atom` has the bit [`TAKEN`], the slot after it, and what that means.
+    /// The run at `slot`, whose branch was taken if `atom` has the bit [`TAKEN`], the slot after it, and its meaning.
     #[inline(always)]
     fn run(&self, slot: u64, atom: u32) -> (Run, u64, Next) {
         let (glance, taken) = (self.runs.run(slot), atom & TAKEN);
