@@ -245,6 +245,35 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_has_a_value_of_its_own_and_parts_may_be_slow() {
+        for threads in 1..5 {
+            let slow = (0..20u64).inspect(|_| std::thread::sleep(std::time::Duration::from_micros(200)));
+            let mut seen = Vec::new();
+            // A value that cannot change threads.
+            let local = || std::rc::Rc::new(std::cell::Cell::new(0));
+            let work = |own: &mut std::rc::Rc<std::cell::Cell<u64>>, n: u64| {
+                own.set(own.get() + 1);
+                (n, own.get())
+            };
+            let joined = in_order_with(threads, slow, local, work, |(n, nth)| {
+                assert!(nth <= n + 1, "no thread has worked on more parts than there were");
+                seen.push(n);
+                Ok::<(), ()>(())
+            });
+            assert_eq!((joined, seen), (Ok(()), (0..20).collect()));
+        }
+    }
+
+    #[test]
+    fn a_panic_of_taking_a_part_is_passed_on() {
+        for threads in [1, 3] {
+            let parts = (0..20).inspect(|n| assert_ne!(*n, 7, "the part that cannot be taken"));
+            let run = || in_order(threads, parts, |n| n, |_| Ok::<(), ()>(()));
+            assert!(std::panic::catch_unwind(run).is_err());
+        }
+    }
+
+    #[test]
     fn a_panic_of_a_part_is_passed_on() {
         let work = |n: u32| assert_ne!(n, 5, "the part that fails");
         let caught = std::panic::catch_unwind(|| in_order(3, 0..20, work, |()| Ok::<(), ()>(())));
