@@ -321,16 +321,17 @@ fn parts_of_a_flow_trace_end_at_places() {
     }
 
     // An index that is made on the way, with checkpoints as far apart as parts.
-    let mut builder = Builder::new(trace.meta(), false).with_distance(1000);
+    let mut builder = Builder::new(trace.meta(), false).with_distance(100);
     let mut source = trace.events().unwrap();
     while source.observe(&mut builder).unwrap() {}
     drop(source);
     let index = builder.finish(true);
     let part = index.sources.values().next().unwrap().clone();
     assert!(part.checkpoints.len() > 5, "{}", part.checkpoints.len());
+    let mut trace = Options { index: Indexing::Beside, ..options }.threads(2).open(&path).unwrap();
     trace.set_index(index).unwrap();
     let (rest, _, first) = lines_from(&mut trace, part.all.instructions / 2);
-    assert!(first > 0 && all.ends_with(&rest));
+    assert!(first > 0 && all.ends_with(&rest), "{first}");
 }
 
 /// All places that a source says.
