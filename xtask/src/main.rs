@@ -6,6 +6,7 @@ mod console;
 mod cycles;
 mod dist;
 mod job;
+mod fuzz;
 mod layers;
 mod links;
 mod package;
@@ -34,7 +35,8 @@ cargo xtask dist [TARGET…]          release archives, Debian packages, bill of
 cargo xtask package                 packs the crates and installs the program from them into an empty folder
 cargo xtask site                    the documentation as a site in target/site (mdBook, installed where it is missing)
 cargo xtask soak [SECS] [SEED]      every command on every trace, with little memory, killed at random
-cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
+cargo xtask fuzz [TARGET…] [--seconds N] [--keep]  fuzz targets, N seconds each (cargo-fuzz, installed where it is missing);
+                                    --keep chooses the inputs that the repository keeps, --seconds 0 only that";
 
 /// The error, as one message.
 type Outcome = Result<(), String>;
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
         Some("package") => package::run(),
         Some("site") => site::run(),
         Some("soak") => soak::run(rest),
-        Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
+        Some("fuzz") => fuzz::run(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -117,7 +119,10 @@ fn check(name: &str) -> Outcome {
         "plugin" => return plugin(),
         "console" => return console(false),
         "examples" => return EXAMPLES.iter().try_for_each(|package| examples(package)),
-        "fuzz" => return cargo("fuzz targets", "check --locked -p trackway-fuzz", &[]),
+        "fuzz" => {
+            cargo("fuzz targets", "clippy --locked -p trackway-fuzz --all-targets -- -D warnings", &[])?;
+            return cargo("kept inputs of fuzz targets", "test --locked -p trackway-fuzz --lib", &[]);
+        }
         _ => return Err(format!("no check is called {name}\n{USAGE}")),
     };
     report(name, &problems)
@@ -161,16 +166,6 @@ fn report(name: &str, problems: &[String]) -> Outcome {
     eprintln!("== {name}: {} problems", problems.len());
     problems.iter().for_each(|problem| eprintln!("   {problem}"));
     if problems.is_empty() { Ok(()) } else { Err(name.to_string()) }
-}
-
-fn fuzz(seconds: &str) -> Outcome {
-    for path in tree::files(&tree::root().join("fuzz/fuzz_targets"), "rs") {
-        let target = path.file_stem().unwrap_or_default().to_string_lossy();
-        let run = format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048");
-        // cargo-fuzz asks for unstable flags, which the stable compiler takes so.
-        cargo(&target, &run, &[("RUSTC_BOOTSTRAP", "1")])?;
-    }
-    Ok(())
 }
 
 /// Where cargo puts what it builds.

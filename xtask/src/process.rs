@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Outcome, tree};
+use crate::{Outcome, target, tree};
 
 /// All files below a folder.
 pub(crate) fn every_file(folder: &Path) -> Vec<PathBuf> {
@@ -58,6 +58,20 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> Outcome {
 /// Runs a program that has to succeed; returns what it prints.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
     ended(Command::new(program).args(arguments), &format!("{program} {}", arguments.join(" ")))
+}
+
+/// A program of crates.io: the one on the path, or one of our own in `target`.
+pub(crate) fn tool(name: &str, package: &str) -> Result<String, String> {
+    if Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return Ok(name.into());
+    }
+    let root = target().join("tools");
+    let program = root.join("bin").join(name);
+    if !program.exists() {
+        eprintln!("== installing {package}");
+        command("cargo", &["install", "--locked", "--quiet", "--root", &text(&root), package])?;
+    }
+    Ok(text(&program))
 }
 
 fn ended(command: &mut Command, name: &str) -> Result<String, String> {

@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Command;
 
-use crate::process::{command, copy, copy_all, every_file, output, text, write};
+use crate::process::{command, copy, copy_all, every_file, output, text, tool, write};
 use crate::{Outcome, program, target, tree};
 
 /// Version that is installed where there is none.
@@ -52,24 +51,10 @@ pub(crate) fn run() -> Outcome {
     // Its preprocessors would call every README index, and not the links to it.
     let book = "[build]\nuse-default-preprocessors = false\n\n[book]\ntitle = \"Trackway\"\nlanguage = \"en\"\n\n[output.html]\nno-section-label = true\n";
     write(&folder.join("book.toml"), book.as_bytes())?;
-    command(&mdbook()?, &["build", &text(&folder)])?;
+    command(&tool("mdbook", MDBOOK)?, &["build", &text(&folder)])?;
     let problems = broken_links(&folder.join("book"));
     println!("{}", folder.join("book/index.html").display());
     crate::report("links of the site", &problems)
-}
-
-/// mdBook: the one on the path, or one of our own in `target`.
-fn mdbook() -> Result<String, String> {
-    if Command::new("mdbook").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return Ok("mdbook".into());
-    }
-    let root = target().join("tools");
-    let program = root.join("bin/mdbook");
-    if !program.exists() {
-        let install = ["install", "--locked", "--quiet", "--root", &text(&root), MDBOOK];
-        command("cargo", &install)?;
-    }
-    Ok(text(&program))
 }
 
 /// Names of commands in the program's help.
