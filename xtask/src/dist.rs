@@ -35,8 +35,18 @@ pub(crate) fn folder() -> PathBuf {
     crate::target().join("dist")
 }
 
-/// Builds all targets, or those whose name contains one of `wanted`.
-pub(crate) fn run(wanted: &[String]) -> Outcome {
+/// Builds all targets, or those whose name contains one of the words; with `--twice` also in another folder, to compare.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let (flags, wanted): (Vec<_>, Vec<_>) =
+        arguments.iter().cloned().partition(|word| word.starts_with("--"));
+    let twice = match &flags[..] {
+        [] => false,
+        [flag] if flag == "--twice" => true,
+        _ => return Err(format!("dist does not know {}", flags.join(" "))),
+    };
+    if twice {
+        is_committed()?;
+    }
     let chosen: Vec<&Target> = TARGETS
         .iter()
         .filter(|target| wanted.is_empty() || wanted.iter().any(|name| target.triple.contains(name.as_str())))
@@ -56,7 +66,43 @@ pub(crate) fn run(wanted: &[String]) -> Outcome {
     }
     let sums = sums(&made)?;
     println!("{sums}");
-    Ok(())
+    if twice { again(&wanted, &sums) } else { Ok(()) }
+}
+
+/// A second build is one of the commit, so that nothing may be changed beside it.
+fn is_committed() -> Outcome {
+    let changed = output("git", &["-C", &text(&tree::root()), "status", "--porcelain"])?;
+    if changed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("--twice compares builds of a commit; not committed:\n{changed}"))
+    }
+}
+
+/// Builds the commit in a clone, whose path is another and longer, and compares the archives.
+fn again(wanted: &[String], sums: &str) -> Outcome {
+    let clone = folder().join("again/in-another-folder");
+    let _ = fs::remove_dir_all(&clone);
+    command("git", &["clone", "--quiet", &text(&tree::root()), &text(&clone)])?;
+    eprintln!("== the second build, in {}", clone.display());
+    let status = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        .args(["xtask", "dist"])
+        .args(wanted)
+        .current_dir(&clone)
+        .env("CARGO_TARGET_DIR", clone.join("target"))
+        .status()
+        .map_err(|error| format!("the second build: {error}"))?;
+    if !status.success() {
+        return Err(format!("the second build: {status}"));
+    }
+    let path = clone.join("target/dist/SHA256SUMS");
+    let others = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    crate::report("archives that differ between two builds", &different(sums, &others))
+}
+
+/// Lines of checksums that the other list does not have.
+fn different(sums: &str, others: &str) -> Vec<String> {
+    sums.lines().filter(|line| !others.lines().any(|other| other == *line)).map(str::to_string).collect()
 }
 
 fn version() -> String {
@@ -195,7 +241,7 @@ fn debian(target: &Target, tree: &Path) -> Result<PathBuf, String> {
     let package = folder().join(format!("trackway_{}_{}.deb", version(), target.debian));
     let script = format!(
         "chmod -R u+rwX,go+rX,go-w {0} && find {0} -exec touch -h -d @{1} {{}} + && \
-         SOURCE_DATE_EPOCH={1} dpkg-deb --root-owner-group -Zxz --build {0} {2}",
+         SOURCE_DATE_EPOCH={1} dpkg-deb --root-owner-group -Zxz --threads-max=1 --build {0} {2}",
         staged.display(),
         epoch(),
         package.display()
@@ -210,4 +256,15 @@ fn sums(files: &[PathBuf]) -> Result<String, String> {
         files.iter().map(|path| text(Path::new(path.file_name().unwrap_or_default()))).collect();
     let script = format!("sha256sum {} | tee SHA256SUMS", names.join(" "));
     shell(&script, &folder())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_archive_with_other_bytes_is_named() {
+        let sums = "12  a.tar.gz\n34  a.deb\n";
+        assert!(super::different(sums, sums).is_empty());
+        assert_eq!(super::different(sums, "12  a.tar.gz\n35  a.deb\n"), ["34  a.deb"]);
+        assert_eq!(super::different(sums, "").len(), 2);
+    }
 }

@@ -3,6 +3,7 @@
 mod against;
 mod bench;
 mod console;
+mod coverage;
 mod cycles;
 mod dist;
 mod job;
@@ -31,7 +32,9 @@ cargo xtask words [--lower]         phrases and counts of words; --lower takes o
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
 cargo xtask bench --against REV [JOB…]  the same at REV and here, in turn, as a table of before and after
-cargo xtask dist [TARGET…]          release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup)
+cargo xtask dist [TARGET…] [--twice]  release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup);
+                                    --twice builds the commit again in another folder, and compares
+cargo xtask coverage [-p CRATE…]    lines of each crate that the tests run (cargo-llvm-cov, installed where it is missing)
 cargo xtask package                 packs the crates and installs the program from them into an empty folder
 cargo xtask site                    the documentation as a site in target/site (mdBook, installed where it is missing)
 cargo xtask soak [SECS] [SEED]      every command on every trace, with little memory, killed at random
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Some("package") => package::run(),
         Some("site") => site::run(),
         Some("soak") => soak::run(rest),
+        Some("coverage") => coverage::run(rest),
         Some("fuzz") => fuzz::run(rest),
         _ => {
             eprintln!("{USAGE}");
