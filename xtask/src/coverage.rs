@@ -9,7 +9,7 @@ use crate::process::{command, make_folder, text, tool};
 use crate::{Outcome, target, tree};
 
 /// Version that is installed where there is none.
-const CARGO_LLVM_COV: &str = "cargo-llvm-cov@^0.6";
+const CARGO_LLVM_COV: &str = "cargo-llvm-cov@^0.9";
 
 /// Below it a crate wants tests, or a reason in CONTRIBUTING.md.
 const ENOUGH: f64 = 80.0;

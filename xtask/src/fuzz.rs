@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What libFuzzer prints at its end, in one line.
+/// The end of libFuzzer's log, in one line.
 fn line(name: &str, said: &str, good: bool) -> String {
     let stat = |name: &str| {
         let found = said.lines().rev().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
