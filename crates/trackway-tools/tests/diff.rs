@@ -1,6 +1,6 @@
 //! Comparison of traces made in memory: planted differences are found, and nothing else.
 
-use std::cell::Cell;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use trackway_core::*;
@@ -32,7 +32,7 @@ impl<F: FnMut(u64) -> Made> Source<F> {
     }
 }
 
-impl<F: FnMut(u64) -> Made> trackway_core::Source for Source<F> {
+impl<F: FnMut(u64) -> Made + Send> trackway_core::Source for Source<F> {
     fn meta(&self) -> &Meta {
         &self.meta
     }
@@ -300,19 +300,20 @@ fn many_gaps_on_both_sides() {
         3 => Made::Gap(GapReason::NoCode),
         _ => step(looping(n), true),
     };
-    let (read, ahead) = (Cell::new([0u64; 2]), Cell::new(0));
+    // Events read of each side, and how far one was ahead at most.
+    let read = Mutex::new(([0u64; 2], 0));
     let count = |side: usize, n: u64| {
-        let mut so_far = read.get();
+        let (so_far, ahead) = &mut *read.lock().unwrap();
         so_far[side] = n;
-        read.set(so_far);
-        ahead.set(ahead.get().max(so_far[0].abs_diff(so_far[1])));
+        *ahead = (*ahead).max(so_far[0].abs_diff(so_far[1]));
         made(n)
     };
     let mut a = Source::new("one", 60_000, |n| count(0, n));
     let mut b = Source::new("one", 60_000, |n| count(1, n));
     let report = diff(&mut a, &mut b, &Options::default(), &mut |_, _| {}).unwrap();
     assert!(report.is_equal());
-    assert!(ahead.get() < 5_000, "{} events ahead", ahead.get());
+    let ahead = read.lock().unwrap().1;
+    assert!(ahead < 5_000, "{ahead} events ahead");
     let mut a = Source::new("one", 60_000, made);
     let mut b = Source::new("one", 60_000, |n| if n == 50_000 { step(9, true) } else { made(n) });
     let report = diff(&mut a, &mut b, &Options::default(), &mut |_, _| {}).unwrap();
