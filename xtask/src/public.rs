@@ -130,11 +130,11 @@ fn words(path: &Path) -> BTreeSet<String> {
 fn example_words(source: &str) -> Vec<String> {
     let docs = source.lines().map(str::trim_start);
     let docs = docs.filter_map(|line| line.strip_prefix("///").or_else(|| line.strip_prefix("//!")));
-    let (mut inside, mut found) = (false, Vec::new());
+    let (mut fenced, mut code, mut found) = (false, false, Vec::new());
     for line in docs.map(str::trim) {
         if let Some(kind) = line.strip_prefix("```") {
-            inside = !inside && kind != "text";
-        } else if inside {
+            (fenced, code) = (!fenced, !fenced && kind != "text");
+        } else if code {
             found.extend(tokens(line).into_iter().filter(Token::is_word).map(|token| token.text));
         }
     }
@@ -146,7 +146,8 @@ mod tests {
     use super::*;
     use crate::tree::Scratch;
 
-    const SOURCE: &str = "//! ```\n//! shown_in_example();\n//! ```\n
+    const SOURCE: &str =
+        "//! ```text\n//! Alone\n//! ```\n//! for_nobody\n//! ```\n//! shown_in_example();\n//! ```\n
         pub fn shown_in_example() {}
         pub fn used_outside() -> InSignature { todo }
         pub struct InSignature { pub field: InField }

@@ -82,7 +82,7 @@ pub const MAGIC: &[u8] = b"ASTF";
 /// assert_eq!(sanitise(0xb400_ffff_83ff_b2f0, 52, Some(0)), 0x0000_ffff_83ff_b2f0);
 /// assert_eq!(sanitise(0x00ff_8000_0000_0000, 48, Some(1)), 0xffff_8000_0000_0000);
 /// ```
-pub(crate) fn sanitise(address: u64, va_bits: u8, el: Option<u8>) -> u64 {
+pub fn sanitise(address: u64, va_bits: u8, el: Option<u8>) -> u64 {
     let above = u64::MAX.checked_shl(va_bits.into()).unwrap_or(0);
     if address >> 55 & 1 == 1 && el != Some(3) { address | above } else { address & !above }
 }
