@@ -4,7 +4,7 @@
 //! `cargo bench -p trackway-bench --bench JOB -- [MEASURE…] [--passes N] [--cpu]`, which runs the measures whose
 //! names begin so, with time on a core instead of time passed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "opencsd")]
 pub mod opencsd;
@@ -38,6 +38,9 @@ pub struct Measure<'a> {
     clock: Clock,
     work: Work<'a>,
 }
+
+/// A pass takes at least this long.
+const SHORTEST: Duration = Duration::from_millis(200);
 
 /// Does one pass; is given a clock, and returns the count and the seconds.
 type Work<'a> = Box<dyn FnMut(&dyn Fn() -> f64) -> (u64, f64) + 'a>;
@@ -121,12 +124,25 @@ pub fn run(passes: usize, measures: Vec<Measure<'_>>) -> Results {
     for _ in 0..passes {
         for (measure, measured) in measures.iter_mut().zip(&mut results) {
             let clock = if on_core { Clock::Thread } else { measure.clock };
-            let (count, seconds) = (measure.work)(&|| clock.seconds(start));
+            let (count, seconds) = repeated(&mut measure.work, &|| clock.seconds(start));
             measured.count = count;
             measured.seconds.push(seconds);
         }
     }
     Results(results)
+}
+
+/// One pass: the work once, or as often as it takes for the clock of a core, which advances a few milliseconds at a
+/// time. Returns the count and the seconds of one time.
+fn repeated(work: &mut Work<'_>, now: &dyn Fn() -> f64) -> (u64, f64) {
+    let (begin, mut times, mut seconds) = (Instant::now(), 0, 0.0);
+    loop {
+        let (count, took) = work(now);
+        (times, seconds) = (times + 1, seconds + took);
+        if begin.elapsed() >= SHORTEST && seconds > 0.0 {
+            return (count, seconds / f64::from(times));
+        }
+    }
 }
 
 impl Results {
