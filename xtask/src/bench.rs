@@ -21,7 +21,7 @@ how many times as fast ours is as the peer or limit beside it (goal: *at least*)
 ";
 
 /// Begins the end of the page, which is written by hand and kept.
-const BY_HAND: &str = "\n## Instructions, by callgrind";
+const BY_HAND: &str = "\n## Before and after";
 
 /// Runs the jobs named, or all of them.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
