@@ -2,9 +2,9 @@
 //! and to where.
 //!
 //! A table has one 64-bit entry per place where an instruction may start (every 4 bytes in A64 and A32,
-//! every 2 in T32 and RISC-V), so a look-up is an index and a load. Entries are made a 4 KiB page at a
+//! every 2 in T32 and RISC-V), so a look-up is an index and a load. Entries are made for 512 bytes of code at a
 //! time when first asked for. Each entry is complete, so threads share a table without locks: two
-//! that build the same page write the same values.
+//! that build the same part write the same values.
 //!
 //! Memory: 8 bytes per entry, which is 8 bytes per instruction in A64 and A32 and 8 to 16 in T32 and
 //! RISC-V, for each pair of instruction set and waypoints in use, and only for pages that were asked for
@@ -18,7 +18,7 @@ use trackway_isa::Switch;
 use zerocopy::FromZeros;
 
 use crate::block::{Block, Near};
-use crate::build::{PAGE, Rules, granule};
+use crate::build::{PAGE, PART, Rules, granule};
 use crate::entry::{Entry, Exchange, Shape};
 use crate::memory::{Memory, Range};
 use crate::waypoints::Waypoints;
@@ -76,7 +76,7 @@ impl Blocks {
     pub fn new(memory: Arc<Memory>, isa: Isa, waypoints: Waypoints) -> Self {
         let code = if isa == Isa::Other { Vec::new() } else { memory.code() };
         let regions = code.into_iter().flat_map(|range| split(range, isa)).collect();
-        Blocks { memory, rules: Rules { isa, waypoints }, regions }
+        Blocks { memory, rules: Rules::new(isa, waypoints), regions }
     }
 
     /// The instruction set.
@@ -111,7 +111,7 @@ impl Blocks {
         for region in &self.regions {
             if let Some(table) = self.table(region) {
                 for page in 0..region.length.div_ceil(PAGE) {
-                    self.build(region.base, &table, page);
+                    self.build(region.base, &table, page * PAGE, PAGE);
                 }
             }
         }
@@ -134,15 +134,26 @@ impl Blocks {
         Some(Arc::clone(region.table.get_or_init(|| Arc::new(Table { entries }))))
     }
 
-    /// Makes the entries of one page.
-    fn build(&self, base: u64, table: &Table, page: u64) {
+    /// Makes the entries around `offset`.
+    fn build_around(&self, base: u64, table: &Table, offset: u64) {
+        if !self.build(base, table, offset / PART * PART, PART) {
+            self.build(base, table, offset / PAGE * PAGE, PAGE);
+        }
+    }
+
+    /// Makes the entries of one page, or of a part of it; false if it takes the page.
+    fn build(&self, base: u64, table: &Table, offset: u64, length: u64) -> bool {
         let granule = granule(self.rules.isa);
-        let offset = page * PAGE;
         let first = (offset >> granule) as usize;
-        let slots = (table.entries.len() - first).min((PAGE >> granule) as usize);
-        self.rules.build(&self.memory, base + offset, (slots << granule) as u64, |slot, entry| {
-            table.entries[first + slot].store(entry.0, Relaxed);
-        });
+        let entries = &table.entries[first..];
+        let entries = &entries[..entries.len().min((length >> granule) as usize)];
+        let length = (entries.len() << granule) as u64;
+        // The page ends where the table does, at the latest.
+        let page = (offset / PAGE + 1) * PAGE;
+        let is_part = offset + length < page.min((table.entries.len() << granule) as u64);
+        self.rules.build(&self.memory, base + offset, (length, is_part), |slot, entry| {
+            entries[slot].store(entry.0, Relaxed);
+        })
     }
 
     /// Where the direct transfer at `last` goes, from its encoding.
@@ -313,7 +324,7 @@ impl Cursor {
         }
         let slot = self.table.entries.get((offset >> self.granule) as usize)?;
         if slot.load(Relaxed) == Entry::UNKNOWN.0 {
-            self.blocks.build(self.base, &self.table, offset / PAGE);
+            self.blocks.build_around(self.base, &self.table, offset);
         }
         let entry = Entry(slot.load(Relaxed));
         (!entry.is_empty()).then_some(entry)

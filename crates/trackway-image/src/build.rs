@@ -1,15 +1,17 @@
-//! Filling the block table: a page of code at a time, from its end to its start.
+//! Filling the block table: a page of code, or a part of one, at a time, from its end to its start.
 
 use trackway_core::Isa;
 use trackway_isa::arm::{a32, a64, t32};
 use trackway_isa::{Control, Flow, riscv};
 
-use crate::entry::{Entry, LONGEST};
+use crate::entry::{Entry, LONGEST, control};
 use crate::memory::{Memory, fetch};
 use crate::waypoints::Waypoints;
 
-/// Bytes of code that are looked at in one go.
+/// Bytes of code that are looked at in one go at most.
 pub(crate) const PAGE: u64 = 4096;
+/// Bytes of code that are looked at when one place of them is asked for: execution comes to few parts of a page.
+pub(crate) const PART: u64 = 512;
 
 /// Bytes between two places where an instruction may start, as a power of two.
 pub(crate) const fn granule(isa: Isa) -> u32 {
@@ -24,6 +26,8 @@ pub(crate) const fn granule(isa: Isa) -> u32 {
 pub(crate) struct Rules {
     pub(crate) isa: Isa,
     pub(crate) waypoints: Waypoints,
+    /// For each control, by its number, whether it ends a run.
+    ends: u32,
 }
 
 /// An instruction set, as far as the builder's loop needs to know it when compiled.
@@ -92,31 +96,38 @@ impl Set for RiscV {
 }
 
 impl Rules {
+    pub(crate) fn new(isa: Isa, waypoints: Waypoints) -> Self {
+        let ends = |number: u32| waypoints.ends(control(number.into()));
+        Rules { isa, waypoints, ends: (0..u32::BITS).fold(0, |all, n| all | u32::from(ends(n)) << n) }
+    }
+
     /// Gives the entry of every slot of the page at `address` (`length` bytes, at most [`PAGE`]) to `put`,
-    /// by its number in the page.
-    pub(crate) fn build(self, memory: &Memory, address: u64, length: u64, put: impl FnMut(usize, Entry)) {
+    /// by its number in the page. `is_part` says that more of the page follows: then it may return false, and nothing
+    /// was given, as where a run of more than one entry is cut depends on the whole page.
+    pub(crate) fn build(
+        self,
+        memory: &Memory,
+        address: u64,
+        (length, is_part): (u64, bool),
+        put: impl FnMut(usize, Entry),
+    ) -> bool {
+        let range = (address, length, is_part);
         match self.isa {
-            Isa::A64 => self.build_set::<A64>(memory, address, length, put),
-            Isa::A32 => self.build_set::<A32>(memory, address, length, put),
-            Isa::T32 => self.build_set::<T32>(memory, address, length, put),
-            Isa::Rv32 | Isa::Rv64 => self.build_set::<RiscV>(memory, address, length, put),
-            Isa::Other => {}
+            Isa::A64 => self.build_set::<A64>(memory, range, put),
+            Isa::A32 => self.build_set::<A32>(memory, range, put),
+            Isa::T32 => self.build_set::<T32>(memory, range, put),
+            Isa::Rv32 | Isa::Rv64 => self.build_set::<RiscV>(memory, range, put),
+            Isa::Other => true,
         }
     }
 
     fn build_set<S: Set>(
         self,
         memory: &Memory,
-        address: u64,
-        length: u64,
+        (address, length, is_part): (u64, u64, bool),
         mut put: impl FnMut(usize, Entry),
-    ) {
-        let mut bytes = [0; PAGE as usize + 2];
-        let wanted = (length as usize + 2).min(bytes.len());
-        let known = memory.read(address, &mut bytes[..wanted]);
-        let bytes = &bytes[..known];
+    ) -> bool {
         let slots = length as usize >> S::GRANULE;
-
         // Runs that begin after the page, where the last instructions of the page fall into them: one slot
         // on is `next[0]`, two slots on is `next[1]`.
         let after = address.wrapping_add(length);
@@ -124,6 +135,21 @@ impl Rules {
         if S::GRANULE == 1 {
             next[1] = self.walk::<S>(memory, after.wrapping_add(2));
         }
+        if is_part && next.iter().any(|run| run.count() == LONGEST) {
+            return false;
+        }
+
+        let wanted = (length as usize + 2).min(PAGE as usize + 2);
+        let mut edge: [u8; PAGE as usize + 2];
+        let bytes = match memory.bytes_at(address).and_then(|bytes| bytes.get(..wanted)) {
+            Some(bytes) => bytes,
+            // The end of a segment.
+            None => {
+                edge = [0; PAGE as usize + 2];
+                let known = memory.read(address, &mut edge[..wanted]);
+                &edge[..known]
+            }
+        };
         for slot in (0..slots).rev() {
             let at = slot << S::GRANULE;
             let front = bytes.get(at..).unwrap_or_default();
@@ -143,6 +169,7 @@ impl Rules {
             put(slot, entry);
             next = [entry, next[0]];
         }
+        true
     }
 
     /// The run that begins at `pc`, by walking it. Only for the edges of pages.
@@ -200,8 +227,9 @@ impl Rules {
         Some(if may_be_in_it && is_in_it_block(memory, pc) { t32::in_it_block(flow) } else { flow })
     }
 
+    #[inline]
     fn ends(self, flow: &Flow) -> bool {
-        self.waypoints.ends(flow.control)
+        self.ends >> flow.control as u32 & 1 == 1
     }
 
     /// The run of one instruction and what follows it.

@@ -98,7 +98,8 @@ impl Shape {
 /// compiler, is unpacking.
 macro_rules! controls {
     ($($control:ident)*) => {
-        const fn control(number: u64) -> Control {
+        /// The control of a number; sequential if none has it.
+        pub(crate) const fn control(number: u64) -> Control {
             match number {
                 $(n if n == Control::$control as u64 => Control::$control,)*
                 _ => Control::Sequential,

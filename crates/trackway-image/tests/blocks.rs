@@ -180,6 +180,36 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Parts that are made one by one are those of whole pages, also where long runs are cut.
+    #[test]
+    fn parts_are_those_of_whole_pages(
+        stretches in prop::collection::vec((0usize..9000, prop::collection::vec(any::<u8>(), 0..40)), 1..5),
+        start in 0u64..0x1100,
+        step in 1usize..5000,
+    ) {
+        // Long runs of 0x11, which transfers control in no set, and anything between them.
+        let code: Vec<u8> =
+            stretches.into_iter().flat_map(|(plain, any)| [vec![0x11; 4 * plain], any].concat()).collect();
+        let (at, length) = (0x10_0000 + 2 * start, code.len() + 8);
+        let memory = Memory::new([segment(at, code)]);
+        for isa in SETS {
+            let made = || Arc::new(Blocks::new(Arc::new(memory.clone()), isa, ALL));
+            let (all, parts) = (made(), made());
+            all.fill();
+            let (mut all, mut parts) = (all.cursor(), parts.cursor());
+            let mut offset = 0;
+            for _ in 0..length.min(3000) {
+                offset = (offset + step) % length;
+                let pc = at + offset as u64;
+                prop_assert_eq!(parts.at(pc), all.at(pc), "{:?} at {:#x}", isa, pc);
+            }
+        }
+    }
+}
+
 #[test]
 fn runs_longer_than_an_entry_come_in_pieces() {
     for isa in SETS {
