@@ -32,8 +32,8 @@ fn main() {
     );
     results.rate("decompression in the cache");
     results.rate("decompression to new memory");
-    results.slower("record loop", "decompression", Some(4.0));
-    results.slower("lift, 1 thread", "decompression", Some(8.0));
+    results.slower("record loop", "decompression", Some(2.5));
+    results.slower("lift, 1 thread", "decompression", Some(4.5));
     results.faster("lift, 2 threads", "lift, 1 thread", Some(1.6));
 }
 

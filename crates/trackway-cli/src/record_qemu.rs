@@ -11,7 +11,7 @@ use std::sync::mpsc::sync_channel;
 use serde_json::{Value as Json, json};
 use trackway::format::Format;
 use trackway::io::{FileError, Target as Output};
-use trackway_core::{Batch, Counting, Isa, Meta, Pool, Source};
+use trackway_core::{Batch, Counting, Folded, Isa, Meta, Pool, Source};
 use trackway_image::Image;
 use trackway_qemu::{Command, End, Error, Mode, Options, Plugins, Position, Program, QEMU, Qemu};
 use trackway_qemu::{Recorder, Sample, Session};
@@ -141,6 +141,8 @@ fn write(
 ) -> trackway_core::Result<(u64, u64)> {
     let (sender, receiver) = sync_channel(WAITING);
     let pool = Pool::default();
+    let empty = || Folded { batch: Batch::with_capacity(), ..Folded::default() };
+    let folds = sink.takes_repeats();
     let mut counts = (recorder.executed(), 0);
     std::thread::scope(|scope| -> trackway_core::Result<()> {
         scope.spawn(|| {
@@ -150,11 +152,14 @@ fn write(
             while matches!(more, Ok(true)) {
                 let mut batches = Vec::with_capacity(TOGETHER);
                 while batches.len() < TOGETHER && matches!(more, Ok(true)) {
-                    let mut batch = pool.take_or(Batch::with_capacity);
-                    more = recorder.fill(&mut batch);
+                    let mut folded = pool.take_or(empty);
+                    more = match folds {
+                        true => recorder.fill_folded(&mut folded),
+                        false => recorder.fill(&mut folded.batch),
+                    };
                     // The guest is busy with something else: nothing is held back.
-                    let is_last = !batch.is_full();
-                    batches.push((batch, (recorder.executed(), recorder.recorded()), recorder.take_facts()));
+                    let is_last = !folded.is_full();
+                    batches.push((folded, (recorder.executed(), recorder.recorded()), recorder.take_facts()));
                     if is_last {
                         break;
                     }
@@ -166,14 +171,17 @@ fn write(
             }
         });
         for (batches, failed) in receiver {
-            for (batch, now, facts) in batches {
+            for (folded, now, facts) in batches {
                 if !goes_on(counts.0) {
                     return Ok(());
                 }
                 sink.add(&facts);
-                sink.put_counted(&batch)?;
+                match folds {
+                    true => sink.put_folded_counted(&folded)?,
+                    false => sink.put_counted(&folded.batch)?,
+                }
                 counts = now;
-                pool.put(batch);
+                pool.put(folded);
             }
             failed.map_or(Ok(()), Err)?;
         }

@@ -1,7 +1,7 @@
 //! A sink whose input is counted.
 
 use crate::error::Result;
-use crate::events::{Batch, Meta};
+use crate::events::{Batch, Folded, Meta};
 use crate::ledger::{Contexts, Counts, Ledger};
 use crate::source::Sink;
 
@@ -33,6 +33,16 @@ impl Counting {
     /// Writes the events of a batch whose facts are [added](Counting::add) on their own.
     pub fn put_counted(&mut self, batch: &Batch) -> Result<()> {
         self.sink.put(batch)
+    }
+
+    /// True if repeats save the sink work.
+    pub fn takes_repeats(&self) -> bool {
+        self.sink.takes_repeats()
+    }
+
+    /// Writes the events of a folded batch whose facts are added on their own.
+    pub fn put_folded_counted(&mut self, folded: &Folded) -> Result<()> {
+        self.sink.put_folded(folded)
     }
 
     /// Adds facts that were counted elsewhere.

@@ -2,7 +2,7 @@
 
 use crate::census::Census;
 use crate::error::Result;
-use crate::events::{Batch, Context, Meta};
+use crate::events::{Batch, Context, Folded, Meta};
 use crate::ledger::Account;
 use crate::observer::Observer;
 use crate::saved::Saved;
@@ -102,6 +102,18 @@ pub trait Source: Send {
 pub trait Sink {
     /// Writes the events of a batch.
     fn put(&mut self, batch: &Batch) -> Result<()>;
+
+    /// True if repeats save it work: a producer should then fold its events.
+    fn takes_repeats(&self) -> bool {
+        false
+    }
+
+    /// Writes the events of a folded batch, as [`put`](Sink::put) does.
+    fn put_folded(&mut self, folded: &Folded) -> Result<()> {
+        let mut batch = Batch::default();
+        folded.unfold(&mut batch);
+        self.put(&batch)
+    }
 
     /// Writes what is pending and closes. Returns the account of what became of the events.
     fn finish(&mut self) -> Result<Account>;

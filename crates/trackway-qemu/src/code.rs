@@ -146,14 +146,21 @@ pub(crate) struct Table {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) event: Event,
-    pub(crate) pc: u64,
-    pub(crate) target: Option<u64>,
+    pub(crate) lead: Lead,
     /// Instructions after it in its run.
     pub(crate) left: u16,
     /// Instructions from this one on that need no access, have no effect on the flow, and are not the last of the run.
     pub(crate) calm: u16,
-    pub(crate) length: u8,
     pub(crate) needs: u8,
+}
+
+/// Where an instruction leads when nothing special happens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    pub(crate) pc: u64,
+    /// The address after it.
+    pub(crate) end: u64,
+    pub(crate) target: Option<u64>,
     pub(crate) usual: Usual,
     pub(crate) conditional: bool,
 }
@@ -161,9 +168,10 @@ pub(crate) struct Ready {
 impl Table {
     pub(crate) fn push(&mut self, code: Code) {
         let Code { pc, encoding, length, target, needs, usual, conditional, .. } = code;
+        let lead = Lead { pc, end: code.end(), target, usual, conditional };
         let event = Event { offset: 0, kind: EventKind::Step(Step::new(pc, encoding, length)) };
         let (left, calm) = (0, 0);
-        self.ready.push(Ready { event, pc, target, left, calm, length, needs, usual, conditional });
+        self.ready.push(Ready { event, lead, left, calm, needs });
         self.code.push(code);
         if code.continues {
             return;
@@ -173,7 +181,8 @@ impl Table {
         let (mut left, mut calm) = (0u16, 0u16);
         for (_, ready) in before.take_while(|(code, _)| code.continues) {
             left = left.saturating_add(1);
-            calm = if ready.needs == 0 && ready.usual == Usual::Next { calm.saturating_add(1) } else { 0 };
+            calm =
+                if ready.needs == 0 && ready.lead.usual == Usual::Next { calm.saturating_add(1) } else { 0 };
             (ready.left, ready.calm) = (left, calm);
         }
     }
@@ -188,7 +197,7 @@ impl Table {
     }
 
     pub(crate) fn pc(&self, number: u32) -> Option<u64> {
-        self.ready.get(number as usize).map(|ready| ready.pc)
+        self.ready.get(number as usize).map(|ready| ready.lead.pc)
     }
 
     /// The run of an instruction from there on.

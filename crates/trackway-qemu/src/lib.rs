@@ -8,6 +8,7 @@ mod calls;
 mod clock;
 mod code;
 mod error;
+mod fold;
 mod frame;
 mod interrupts;
 mod launch;
@@ -16,8 +17,11 @@ mod probe;
 mod program;
 mod recorder;
 mod session;
+mod shapes;
 mod thread;
 mod usual;
+#[cfg(test)]
+mod ways;
 mod window;
 
 pub use error::Error;

@@ -1,5 +1,7 @@
 //! Records of the plugin to events.
 
+use std::sync::Arc;
+
 use trackway_core::*;
 use trackway_isa::Control;
 
@@ -46,6 +48,10 @@ pub(crate) struct Out {
     pub(crate) clock: Option<Clock>,
     /// Usual instructions are taken many at a time; tests compare with the way of all others.
     pub(crate) shortcuts: bool,
+    /// Repeats of usual runs are wanted, not their steps.
+    pub(crate) folds: bool,
+    /// The stretches of these.
+    pub(crate) stretches: Arc<Stretches>,
 }
 
 impl Out {

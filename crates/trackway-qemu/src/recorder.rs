@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_core::*;
@@ -22,6 +23,7 @@ use crate::launch::Command;
 use crate::lift::{Key, Out};
 use crate::program::Mode;
 use crate::session::{Received, Session};
+use crate::shapes::Shapes;
 use crate::thread::Thread;
 use crate::window::{Fate, Options, Window};
 
@@ -42,6 +44,13 @@ pub enum End {
     Stopped,
 }
 
+/// The code of a process, and the runs of it that were executed before.
+#[derive(Debug, Default)]
+struct Process {
+    table: Table,
+    shapes: Shapes,
+}
+
 /// A guest that is being recorded.
 #[derive(Debug)]
 pub struct Recorder {
@@ -53,7 +62,7 @@ pub struct Recorder {
     meta: Meta,
     base: Isa,
     /// By process id.
-    processes: HashMap<u32, Table>,
+    processes: HashMap<u32, Process>,
     threads: HashMap<Key, Thread>,
     /// A frame that is being lifted, and the place in it.
     frame: Option<(Frame, usize)>,
@@ -98,6 +107,8 @@ impl Recorder {
             ids: command.deterministic.then(Vec::new),
             interrupts: command.log(session.folder()).map(Interrupts::new),
             shortcuts: true,
+            folds: false,
+            stretches: Arc::default(),
             facts: Counts::default(),
             contexts: Contexts::new(&meta),
             clock: command.clock(session.folder()),
@@ -124,8 +135,9 @@ impl Recorder {
             first_thread: options.first_thread,
             first_key: None,
         };
-        let mut batch = Batch::with_capacity();
-        while recorder.more(&mut batch) && batch.events.is_empty() {}
+        let mut folded = Folded { batch: Batch::with_capacity(), ..Folded::default() };
+        while recorder.more(&mut folded) && folded.batch.events.is_empty() {}
+        let batch = folded.batch;
         if let Some(text) = recorder.damaged.take() {
             return Err(Error::Stream(text));
         }
@@ -158,6 +170,33 @@ impl Recorder {
     /// Instructions attempted so far, recorded or not.
     pub fn executed(&self) -> u64 {
         self.out.window.executed
+    }
+
+    /// Like [`fill`](Source::fill), but with repeats folded.
+    pub fn fill_folded(&mut self, folded: &mut Folded) -> Result<bool> {
+        self.fill_with(folded, true)
+    }
+
+    fn fill_with(&mut self, folded: &mut Folded, folds: bool) -> Result<bool> {
+        self.out.folds = folds;
+        self.out.begin(folded);
+        if let Some(first) = self.first.take() {
+            folded.batch = first;
+            return Ok(!folded.is_empty() || self.session.is_some());
+        }
+        while !folded.is_full() {
+            if !self.more(folded) {
+                return match self.damaged {
+                    Some(_) => Err(ErrorKind::Reason { text: "the plugin's stream is damaged", value: 0 }
+                        .at(self.out.offset(), "frame", "", "")),
+                    None => Ok(!folded.is_empty()),
+                };
+            }
+            if self.idle {
+                break;
+            }
+        }
+        Ok(true)
     }
 
     /// The facts of the events since the last time, as a ledger counts them.
@@ -232,13 +271,13 @@ impl Recorder {
     }
 
     /// Adds events to the batch; false at the end.
-    fn more(&mut self, batch: &mut Batch) -> bool {
+    fn more(&mut self, folded: &mut Folded) -> bool {
         self.idle = false;
         if self.session.is_none() {
             return false;
         }
         if let Some((frame, at)) = self.frame.take() {
-            self.lift(frame, at, batch);
+            self.lift(frame, at, folded);
             return self.go_on();
         }
         // Looked at first: what was sent until then is waiting to be received.
@@ -250,11 +289,11 @@ impl Recorder {
             Some(Received::Frame(frame)) => match frame.kind {
                 Kind::Hello => self.hello(&frame),
                 Kind::Code => self.code(&frame),
-                Kind::Executed => self.lift(frame, 0, batch),
-                Kind::Filled => self.take(frame, batch),
+                Kind::Executed => self.lift(frame, 0, folded),
+                Kind::Filled => self.take(frame, folded),
                 Kind::Fork => {}
             },
-            Some(Received::Ended(pid)) => self.ended(pid, batch),
+            Some(Received::Ended(pid)) => self.ended(pid, &mut folded.batch),
             Some(Received::Damaged(text)) => {
                 self.damaged = Some(text);
             }
@@ -298,7 +337,7 @@ impl Recorder {
     }
 
     fn code(&mut self, frame: &Frame) {
-        let code = self.processes.entry(frame.pid).or_default();
+        let code = &mut self.processes.entry(frame.pid).or_default().table;
         for words in frame.words.as_chunks::<4>().0 {
             let before = code.last().map_or(self.base, |code| code.isa);
             code.push(Code::read(*words, self.base, before));
@@ -316,43 +355,49 @@ impl Recorder {
         let before = batch.events.len();
         for key in keys {
             if let Some(mut thread) = self.threads.remove(&key) {
-                self.out.end(key, &mut thread, &code, batch);
+                self.out.end(key, &mut thread, &code.table, batch);
             }
         }
         self.out.count(batch, before);
     }
 
     /// Lifts a frame that is in its file.
-    fn take(&mut self, mut frame: Frame, batch: &mut Batch) {
+    fn take(&mut self, mut frame: Frame, folded: &mut Folded) {
         let Some(session) = &self.session else { return };
         frame.words = std::mem::take(&mut self.words);
         match take(&session.file(frame.pid, frame.file), &mut self.bytes, &mut frame.words) {
-            Ok(()) => self.lift(frame, 0, batch),
+            Ok(()) => self.lift(frame, 0, folded),
             Err(error) => self.damaged = Some(format!("a buffer of the plugin cannot be read: {error}")),
         }
     }
 
     /// Lifts a frame until the batch is full.
-    fn lift(&mut self, frame: Frame, mut at: usize, batch: &mut Batch) {
+    fn lift(&mut self, frame: Frame, mut at: usize, folded: &mut Folded) {
         let key = (frame.pid, frame.cpu, frame.tid);
         if self.first_thread && *self.first_key.get_or_insert(key) != key {
             return;
         }
-        let Some(code) = self.processes.get_mut(&frame.pid).map(std::mem::take) else { return };
+        let Some(Process { table, mut shapes }) = self.processes.get_mut(&frame.pid).map(std::mem::take)
+        else {
+            return;
+        };
         if let Some(log) = &mut self.out.interrupts {
             log.read(key.1);
         }
         let mut thread = self.threads.remove(&key).unwrap_or_default();
         let system = self.out.system;
         self.meta.threads.entry(if system { key.1 } else { key.2 }.into()).or_default();
-        while at < frame.words.len() && !batch.is_full() {
-            let usual = self.out.usual(key, &mut thread, &code, &frame.words[at..], batch);
+        shapes.enter(&folded.stretches);
+        while at < frame.words.len() && !folded.is_full() {
+            let usual =
+                self.out.usual_or_folded(key, &mut thread, (&table, &mut shapes), &frame.words[at..], folded);
             if usual > 0 {
                 at += usual;
                 continue;
             }
+            let batch = &mut folded.batch;
             let before = batch.events.len();
-            let taken = self.out.word(key, &mut thread, &code, &frame.words[at..], batch);
+            let taken = self.out.word(key, &mut thread, &table, &frame.words[at..], batch);
             self.out.count(batch, before);
             match taken {
                 Some(words) => at += words,
@@ -367,7 +412,7 @@ impl Recorder {
             }
         }
         self.threads.insert(key, thread);
-        self.processes.insert(frame.pid, code);
+        self.processes.insert(frame.pid, Process { table, shapes });
         if at < frame.words.len() {
             self.frame = Some((frame, at));
         } else {
@@ -383,25 +428,10 @@ impl Source for Recorder {
 
     /// Also true with an empty batch where the guest is busy with something else.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        if let Some(first) = self.first.take() {
-            *batch = first;
-            return Ok(!batch.events.is_empty() || self.session.is_some());
-        }
-        batch.clear();
-        batch.first_instruction = self.out.window.recorded;
-        while !batch.is_full() {
-            if !self.more(batch) {
-                return match self.damaged {
-                    Some(_) => Err(ErrorKind::Reason { text: "the plugin's stream is damaged", value: 0 }
-                        .at(self.out.offset(), "frame", "", "")),
-                    None => Ok(!batch.events.is_empty()),
-                };
-            }
-            if self.idle {
-                break;
-            }
-        }
-        Ok(true)
+        let mut folded = Folded { batch: std::mem::take(batch), ..Folded::default() };
+        let more = self.fill_with(&mut folded, false);
+        *batch = folded.batch;
+        more
     }
 }
 

@@ -406,8 +406,8 @@ fn lift_part(
     }
 }
 
-/// Chunks per thread in one call of `observe_parts`.
-const CHUNKS_PER_THREAD: usize = 16;
+/// Chunks per thread in one call of `observe_parts`: at its end the threads wait for each other, for up to a chunk.
+const CHUNKS_PER_THREAD: usize = 64;
 
 /// A batch being filled.
 struct Filling<'f> {

@@ -8,6 +8,7 @@ mod accesses;
 mod books;
 mod events;
 mod header;
+mod repeats;
 mod usual;
 
 use trackway_core::*;
@@ -15,6 +16,7 @@ use trackway_isa::{Control, Recent, arm::a64, flow, never_retires, riscv};
 
 use self::accesses::seem_joined;
 use self::books::Books;
+use self::repeats::Templates;
 use crate::config::{Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
@@ -62,6 +64,8 @@ pub struct Lower {
     /// The privilege of the first instruction is known.
     mode_at_start: bool,
     controls: Controls,
+    /// Records of stretches that repeat.
+    templates: Templates,
     /// Usual steps are written as such; tests compare with the way of all others.
     shortcuts: bool,
 }
@@ -157,6 +161,7 @@ impl Lower {
             header_ids: None,
             mode_at_start: false,
             controls: Controls::default(),
+            templates: Templates::default(),
             shortcuts: true,
             meta,
         })
@@ -167,6 +172,19 @@ impl Lower {
     pub fn without_shortcuts(mut self) -> Self {
         self.shortcuts = false;
         self
+    }
+
+    /// Writes events of a batch.
+    fn events_of(&mut self, mut rest: &[Event], batch: &Batch) -> Result<()> {
+        loop {
+            rest = &rest[self.usual_steps(rest, batch)?..];
+            let Some((event, others)) = rest.split_first() else { return Ok(()) };
+            match &event.kind {
+                EventKind::Step(step) => self.step(step, batch)?,
+                _ => self.other(event, batch)?,
+            }
+            rest = others;
+        }
     }
 
     fn step(&mut self, step: &Step, batch: &Batch) -> Result<()> {
@@ -506,16 +524,15 @@ fn read_outcome(control: Control, target: Option<u64>, known: bool) -> Option<bo
 
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        let mut rest = &batch.events[..];
-        loop {
-            rest = &rest[self.usual_steps(rest, batch)?..];
-            let Some((event, others)) = rest.split_first() else { return Ok(()) };
-            match &event.kind {
-                EventKind::Step(step) => self.step(step, batch)?,
-                _ => self.other(event, batch)?,
-            }
-            rest = others;
-        }
+        self.events_of(&batch.events, batch)
+    }
+
+    fn takes_repeats(&self) -> bool {
+        true
+    }
+
+    fn put_folded(&mut self, folded: &Folded) -> Result<()> {
+        self.folded(folded)
     }
 
     fn finish(&mut self) -> Result<Account> {

@@ -61,13 +61,38 @@ pub trait Visit {
     fn visit(&mut self, offset: u64, record: &Record<'_>, raw: &[u8]) -> ControlFlow<()>;
 
     /// Takes all common records at the front of `bytes`; returns their length, and whether to continue.
-    /// A visitor that must be fast overrides this loop to keep its state in registers (see `lift.rs`).
+    /// A visitor that must be fast overrides this loop to take whole groups (see `lift.rs`).
+    // A part of `scan`, so that a small visitor stays in registers.
+    #[inline(always)]
     fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
         let mut rest = bytes;
         while let Some(window) = rest.first_chunk::<WINDOW>() {
             let offset = start + (bytes.len() - rest.len()) as u64;
+            let mut visit = |from: usize, record: Record<'_>, len: usize| {
+                let flow = self.visit(offset + from as u64, &record, &window[from..from + len]);
+                (flow, from + len)
+            };
+            // The opcode that mostly completes the group.
+            macro_rules! opcode {
+                ($from:expr) => {
+                    read_common!(@arms window[$from..], layout, |record, len| visit($from, record, len),
+                        else (ControlFlow::Continue(()), $from), INST_OPCODE32 INST_OPCODE16)
+                };
+            }
+            // A window holds the rest of a group after its registers: one look at the length for all of it.
             let (flow, len) = read_common!(window, layout, |record, len| {
-                (self.visit(offset, &record, &window[..len]), len)
+                match (visit(0, record, len), record) {
+                    ((ControlFlow::Continue(()), access), Record::InstMemAccess { .. }) => {
+                        read_common!(@arms window[access..], layout, |record, len| {
+                            match visit(access, record, len) {
+                                (ControlFlow::Continue(()), content) => opcode!(content),
+                                stopped => stopped,
+                            }
+                        }, else opcode!(access), INST_MEM_CONTENT)
+                    }
+                    ((ControlFlow::Continue(()), target), Record::InstPcTarget { .. }) => opcode!(target),
+                    (visited, _) => visited,
+                }
             }, else break);
             rest = &rest[len..];
             if flow.is_break() {
@@ -85,7 +110,7 @@ impl<F: FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>> Visit for F {
     }
 }
 
-/// Longer than any of the common records.
+/// Longer than any of the common records, and than an access with its content and an opcode.
 pub(crate) const WINDOW: usize = 32;
 
 /// Bytes after which those read are consumed.

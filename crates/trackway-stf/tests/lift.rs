@@ -9,7 +9,8 @@ use common::{Memory, filled, lines, open};
 use proptest::prelude::*;
 use trackway_core::{Input, Source};
 use trackway_stf::{
-    Config, Container, Copied, Data, EventId, Layout, Record, Register, Text16, Text32, Trace, WriteConfig,
+    Config, Container, Copied, Data, EventId, Layout, Record, Register, Scan, Text16, Text32, Trace,
+    WriteConfig, read,
 };
 
 /// Returns a few bytes at a time with a failure between them, so that the window of common records is never full.
@@ -43,6 +44,42 @@ fn scanned(file: &[u8]) -> (Copied, Vec<u8>) {
     };
     open(file).unwrap().records().scan(&mut visitor).unwrap();
     (counted, raw)
+}
+
+/// Offset, record and bytes of each record, and the error that ends them.
+type Listed = (Vec<(u64, String, Vec<u8>)>, Option<trackway_core::Error>);
+
+/// The records as `read` reads them.
+fn read_one_by_one(file: &[u8]) -> Listed {
+    let (mut records, mut layout, mut at) = (Vec::new(), Layout::default(), 0);
+    while at < file.len() {
+        match read(&file[at..], &layout, at as u64) {
+            Ok((record, len)) => {
+                layout.note(&record);
+                records.push((at as u64, format!("{record:?}"), file[at..at + len].to_vec()));
+                at += len;
+            }
+            Err(error) => return (records, Some(error)),
+        }
+    }
+    (records, None)
+}
+
+/// The records as a visitor gets them that stops after every `most` of them.
+fn visited(file: &[u8], most: usize) -> Listed {
+    let (mut records, mut source) = (Vec::new(), open(file).unwrap().records());
+    loop {
+        let before = records.len();
+        let mut visitor = |offset: u64, record: &Record<'_>, bytes: &[u8]| {
+            records.push((offset, format!("{record:?}"), bytes.to_vec()));
+            if records.len() - before == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        match source.scan(&mut visitor) {
+            Ok(Scan::Stopped) => {}
+            Ok(Scan::Ended) => return (records, None),
+            Err(error) => return (records, Some(error)),
+        }
+    }
 }
 
 /// All events, and the number of records by name.
@@ -182,6 +219,19 @@ proptest! {
         let hesitant = Hesitant { bytes: file.clone(), at: 0, failed: false };
         let record_by_record = lifted(Input::Stream(Box::new(hesitant)));
         prop_assert_eq!(lifted(Input::from_vec(file)), record_by_record);
+    }
+
+    #[test]
+    fn records_are_visited_as_they_are_read(
+        body in records(),
+        cut in prop::option::weighted(0.3, any::<prop::sample::Index>()),
+        most in 1..30usize,
+    ) {
+        let (mut file, header) = (bytes((1, 2), &body), bytes((1, 2), &[]).len());
+        if let Some(cut) = cut {
+            file.truncate(header + cut.index(file.len() + 1 - header));
+        }
+        prop_assert_eq!(visited(&file, most), read_one_by_one(&file));
     }
 
     #[test]

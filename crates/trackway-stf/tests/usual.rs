@@ -126,3 +126,112 @@ fn long_traces_are_the_same_too() {
         assert!(usual == plain, "{config:?}");
     }
 }
+
+/// Stretches as a recorder makes them of a program with loads, stores and branches, and repeats of them with other
+/// addresses, data and outcomes; now and then something else happens in between.
+fn folded(numbers: &mut Numbers) -> Folded {
+    let mut folded = Folded::default();
+    let mut stretches = Vec::new();
+    for n in 0..12 {
+        let mut stretch = Stretch::default();
+        let (mut pc, valued) = (0x8000_0000 + 0x100 * n, numbers.one_in(2));
+        let count = 1 + numbers.below(6);
+        for k in 0..count {
+            let is_last = k + 1 == count;
+            // beq, jal, jalr, ld, sd, addi, c.addi, ecall
+            let kind = numbers.below(if is_last { 16 } else { 12 });
+            let (encoding, length, taken) = match kind {
+                0 => (0x00b5_0463, 4, Some(false)),
+                1 => (0x00b5_0463, 4, Some(true)),
+                2 => (0x0080_006f, 4, Some(true)),
+                3 => (0x0005_8067, 4, Some(true)),
+                4..7 => (0x0005_3503, 4, None),
+                7..9 => (0x00a5_3023, 4, None),
+                9 => (0x0505, 2, None),
+                15 => (0x0000_0073, 4, None),
+                _ => (0x0015_0513, 4, None),
+            };
+            let mem_start = stretch.mem.len() as u32;
+            for _ in 0..if kind > 3 && kind < 9 { 1 + numbers.below(3) / 2 } else { 0 } {
+                let data = if valued { Value::Word(numbers.draw()) } else { Value::Unknown };
+                let kind = if numbers.one_in(6) { MemKind::ReadWrite } else { MemKind::Read };
+                let kind = if encoding == 0x00a5_3023 { MemKind::Write } else { kind };
+                let kind = if numbers.one_in(8) { MemKind::Write } else { kind };
+                let size = if numbers.one_in(20) { 16 } else { 8 };
+                stretch.mem.push(MemAccess::new(kind, 16 * numbers.below(9), size, data));
+            }
+            let mem_len = stretch.mem.len() as u16 - mem_start as u16;
+            let accesses = Accesses { mem_start, mem_len, ..Accesses::default() };
+            let outcome = if kind == 15 { Outcome::Attempted } else { Outcome::Retired };
+            stretch.steps.push(Step { accesses, taken, outcome, ..Step::new(pc, encoding, length) });
+            pc = match taken {
+                Some(true) if numbers.one_in(2) => pc + 8,
+                Some(true) => 0x8000_0000 + 4 * numbers.below(64),
+                _ => pc + u64::from(length),
+            };
+        }
+        let taken = stretch.steps.last_mut().and_then(|last| last.taken.take());
+        let starts = stretch.steps[0].pc.unwrap();
+        stretches.push((folded.stretches.add(stretch.clone()), stretch, taken, pc, starts));
+    }
+    let mut at = 0;
+    for n in 0..400 {
+        if numbers.one_in(30) {
+            let text = folded.batch.add_bytes(b"a note");
+            folded.batch.push(n, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+        }
+        if numbers.one_in(20) {
+            folded.batch.push(n, EventKind::Step(Step::new(0x8000_0000 + 0x100 * at, 0x13, 4)));
+        }
+        let (stretch, example, taken, end, _) = &stretches[at as usize];
+        let next = numbers.below(12);
+        // Elsewhere than it should now and then, and with an outcome that it cannot have.
+        let target = if numbers.one_in(3) { *end } else { stretches[next as usize].4 };
+        let taken = match numbers.below(30) {
+            0 => None,
+            1 => Some(false),
+            2 => Some(true),
+            _ if *taken == Some(true) && numbers.one_in(3) => Some(false),
+            _ => *taken,
+        };
+        // Each access of a step adjoins the one before as it did the first time.
+        for access in &example.mem {
+            folded
+                .words
+                .push(access.address + if example.mem.len() == 1 { 16 * numbers.below(9) } else { 64 });
+            if access.data != Value::Unknown {
+                folded.words.push(numbers.draw());
+            }
+        }
+        folded.push(8 * n, Repeat { stretch: *stretch, taken, target });
+        at = if target == stretches[next as usize].4 { next } else { (at + 1) % 12 };
+    }
+    folded
+}
+
+/// Repeats are written as their events.
+#[test]
+fn repeats_are_written_as_their_events() {
+    let mut numbers = Numbers(11);
+    let meta = || Meta::new(FormatId::new("model"), Isa::Rv64);
+    for n in 0..300u64 {
+        let config = match n % 3 {
+            0 => WriteConfig { container: Container::Plain, ..WriteConfig::default() },
+            1 => WriteConfig { chunk: 1 + numbers.below(60), ..WriteConfig::default() },
+            _ => WriteConfig::default(),
+        };
+        let folded = folded(&mut numbers);
+        let mut batch = Batch::default();
+        folded.unfold(&mut batch);
+        let written = |fold: bool| {
+            let file = Memory::default();
+            let mut lower = Lower::new(file.output(), meta(), config).unwrap();
+            for _ in 0..2 {
+                if fold { lower.put_folded(&folded).unwrap() } else { lower.put(&batch).unwrap() }
+            }
+            let account = format!("{:?}", lower.finish().unwrap());
+            (file.bytes(), account)
+        };
+        assert!(written(true) == written(false), "{n}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod batch;
 mod event;
+mod folded;
 mod format_id;
 mod meta;
 mod model;
@@ -9,5 +10,6 @@ mod text;
 
 pub use batch::{Batch, push_within_capacity};
 pub use event::*;
+pub use folded::{Folded, Piece, Repeat, Stretch, Stretches};
 pub use format_id::FormatId;
 pub use meta::{Meta, Producer};

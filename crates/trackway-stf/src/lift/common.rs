@@ -1,5 +1,7 @@
 //! The loop over common groups, where lifting spends its time.
 
+use std::mem::take;
+
 use trackway_core::*;
 
 use super::Counts;
@@ -67,7 +69,9 @@ impl Lifter {
     ) -> usize {
         let Some(mut pc) = self.next else { return 0 };
         let isa = if RISCV { Isa::Rv64 } else { self.isa };
-        let Batch { events, mem, extras, regs, .. } = &mut *batch;
+        // Taken out of the batch, their lengths stay in registers as well.
+        let (mut events, mut mem) = (take(&mut batch.events), take(&mut batch.mem));
+        let (mut extras, mut regs) = (take(&mut batch.extras), take(&mut batch.regs));
         let before = (events.len(), mem.len(), extras.len(), regs.len());
         let (mut bare, mut kept_regs) = (0, regs.len());
         let mut rest = bytes;
@@ -84,7 +88,7 @@ impl Lifter {
                 while let Some(access) = group.first_chunk().and_then(|first| short_register(first, layout))
                     && regs.len() - kept_regs < MOST_REGISTERS
                 {
-                    if !push_within_capacity(regs, access) {
+                    if !push_within_capacity(&mut regs, access) {
                         break;
                     }
                     group = &group[length::REGISTER..];
@@ -113,9 +117,11 @@ impl Lifter {
                                     let access = MemAccess { data, size, inferred, ..access };
                                     let offset = end - (group.len() - len) as u64;
                                     let accesses = Accesses { mem_len: 1, ..own };
-                                    let step = Step { accesses, ..Step::new(pc, opcode, length) };
+                                    let step = step(pc, opcode, length, accesses);
                                     let event = Event { offset, kind: EventKind::Step(step) };
-                                    if !(push_within_capacity(mem, access) && push_within_capacity(events, event)) {
+                                    if !(push_within_capacity(&mut mem, access)
+                                        && push_within_capacity(&mut events, event))
+                                    {
                                         break;
                                     }
                                     bare += usize::from(data == Value::Unknown);
@@ -136,8 +142,8 @@ impl Lifter {
                                 break;
                             }
                             let offset = end - (group.len() - len) as u64;
-                            let step = Step { accesses: only_regs, ..Step::new(pc, opcode, length) };
-                            if !push_jump(events, extras, offset, step, target) {
+                            let step = step(pc, opcode, length, only_regs);
+                            if !push_jump(&mut events, &mut extras, offset, step, target) {
                                 break;
                             }
                             pc = target;
@@ -147,10 +153,10 @@ impl Lifter {
                     _ => {
                         let (opcode, length) = opcode(record);
                         let offset = end - group.len() as u64;
-                        let step = Step { accesses: only_regs, ..Step::new(pc, opcode, length) };
                         let kind = Kind::new(isa, opcode, length);
+                        let mut step = step(pc, opcode, length, only_regs);
                         if let Some(target) = given {
-                            if kind == Kind::Special || !push_jump(events, extras, offset, step, target) {
+                            if kind == Kind::Special || !push_jump(&mut events, &mut extras, offset, step, target) {
                                 break;
                             }
                             pc = target;
@@ -158,13 +164,19 @@ impl Lifter {
                             kept_regs = regs.len();
                             continue;
                         }
-                        let step = match kind {
-                            Kind::Plain => step,
+                        let mut push = |step| {
+                            push_within_capacity(&mut events, Event { offset, kind: EventKind::Step(step) })
+                        };
+                        let fits = match kind {
+                            Kind::Plain => push(step),
                             // Without a target it was not taken.
-                            Kind::Branch => Step { taken: Some(false), ..step },
+                            Kind::Branch => {
+                                step.taken = Some(false);
+                                push(step)
+                            }
                             Kind::Special => break,
                         };
-                        if !push_within_capacity(events, Event { offset, kind: EventKind::Step(step) }) {
+                        if !fits {
                             break;
                         }
                         pc = pc.wrapping_add(length.into());
@@ -184,6 +196,8 @@ impl Lifter {
         let targets = (extras.len() - before.2) as u64;
         let contents = accesses - bare as u64;
         let registers = (kept_regs - before.3) as u64;
+        (batch.events, batch.mem) = (events, mem);
+        (batch.extras, batch.regs) = (extras, regs);
         let each = |length: usize, number: u64| length as u64 * number;
         let others = each(length::ACCESS, accesses)
             + each(length::CONTENT, contents)
@@ -223,11 +237,27 @@ impl Lifter {
     }
 }
 
+/// An instruction with nothing else known. A copy of a constant, in which numbers are put, is stored in fewer pieces than
+/// its fields would be.
+#[inline(always)]
+fn step(pc: u64, encoding: u32, length: u8, accesses: Accesses) -> Step {
+    const WIDE: Step = Step::new(0, 0, 4);
+    const NARROW: Step = Step::new(0, 0, 2);
+    let mut step = if length == 4 { WIDE } else { NARROW };
+    (step.pc, step.encoding, step.accesses) = (Some(pc), encoding, accesses);
+    step
+}
+
 /// Appends an instruction that jumps, if there is capacity, and returns whether there was.
 #[inline(always)]
-fn push_jump(events: &mut Vec<Event>, extras: &mut Vec<StepExtra>, offset: u64, step: Step, to: u64) -> bool {
-    let extra = Batch::extra_at(extras.len());
-    let step = Step { taken: Some(true), extra, ..step };
+fn push_jump(
+    events: &mut Vec<Event>,
+    extras: &mut Vec<StepExtra>,
+    offset: u64,
+    mut step: Step,
+    to: u64,
+) -> bool {
+    (step.taken, step.extra) = (Some(true), Batch::extra_at(extras.len()));
     push_within_capacity(extras, StepExtra { target: Some(to), ..StepExtra::default() })
         && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })
 }

@@ -13,7 +13,7 @@ use super::{Coming, Controls, EARLY, Lower, read_outcome};
 use crate::record::{descriptor, length};
 
 /// Bytes that room is made for at a time.
-const ROOM: usize = 1 << 10;
+pub(super) const ROOM: usize = 1 << 10;
 /// With less room than this a group may not have fitted.
 const SCARCE: usize = 1 << 8;
 
@@ -24,19 +24,40 @@ const OTHER: u8 = 2;
 
 /// The sum of usual steps.
 #[derive(Clone, Copy)]
-struct Sum {
-    number: usize,
+pub(super) struct Sum {
+    pub(super) number: usize,
     /// Address of the next instruction.
-    pc: u64,
+    pub(super) pc: u64,
     /// Features that the records need.
-    features: u64,
+    pub(super) features: u64,
     /// Accesses whose data is made up.
-    made_up: u64,
+    pub(super) made_up: u64,
 }
 
 impl Lower {
     /// Writes usual steps at the start of `events`; returns their number.
     pub(super) fn usual_steps(&mut self, events: &[Event], batch: &Batch) -> Result<usize> {
+        self.row(|sum, controls, isa, room, out| {
+            let steps = &events[..room.min(events.len())];
+            loop {
+                let (start, before) = (out.len(), sum.number);
+                out.resize(start + ROOM, 0);
+                let left;
+                (*sum, left) = write_steps(*sum, controls, isa, &steps[before..], batch, &mut out[start..]);
+                out.truncate(start + ROOM - left);
+                if sum.number == before || left >= SCARCE || sum.number == steps.len() {
+                    break;
+                }
+            }
+        })
+    }
+
+    /// Has usual groups written, if any can be: their sum so far, the most of them, and the buffer that they are appended
+    /// to. Returns their number.
+    pub(super) fn row(
+        &mut self,
+        write: impl FnOnce(&mut Sum, &mut Controls, Isa, usize, &mut Vec<u8>),
+    ) -> Result<usize> {
         let Coming { front, registers, walks, bus, modes, .. } = &self.coming;
         let is_clear = [front, registers, walks, bus].iter().all(|part| part.is_empty()) && modes.is_empty();
         let is_busy = !self.shortcuts | self.waits | self.unknown | self.first_pc.is_none();
@@ -46,25 +67,8 @@ impl Lower {
         };
         let (mut out, room) = writer.lend();
         let room = self.early.map_or(room, |early| room.min(EARLY - early));
-        let steps = &events[..room.min(events.len())];
         let mut sum = Sum { number: 0, pc, features: 0, made_up: 0 };
-        loop {
-            let (start, before) = (out.len(), sum.number);
-            out.resize(start + ROOM, 0);
-            let rest = &steps[before..];
-            let left;
-            (sum, left) = match self.isa {
-                Isa::Rv32 | Isa::Rv64 => {
-                    write::<RISCV>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..])
-                }
-                Isa::A64 => write::<A64>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
-                _ => write::<OTHER>(sum, &mut self.controls, self.isa, rest, batch, &mut out[start..]),
-            };
-            out.truncate(start + ROOM - left);
-            if sum.number == before || left >= SCARCE || sum.number == steps.len() {
-                break;
-            }
-        }
+        write(&mut sum, &mut self.controls, self.isa, room, &mut out);
         let Sum { number, pc, features, made_up } = sum;
         writer.take_back(out, number as u64, pc);
         if number > 0 {
@@ -75,6 +79,23 @@ impl Lower {
             self.count_early(number)?;
         }
         Ok(number)
+    }
+}
+
+/// Writes the usual steps at the start of `events` that `out` has room for, with the sum and the room as [`write`] returns
+/// them.
+pub(super) fn write_steps(
+    sum: Sum,
+    controls: &mut Controls,
+    isa: Isa,
+    events: &[Event],
+    batch: &Batch,
+    out: &mut [u8],
+) -> (Sum, usize) {
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => write::<RISCV>(sum, controls, isa, events, batch, out),
+        Isa::A64 => write::<A64>(sum, controls, isa, events, batch, out),
+        _ => write::<OTHER>(sum, controls, isa, events, batch, out),
     }
 }
 
