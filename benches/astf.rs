@@ -52,7 +52,7 @@ fn main() {
         ],
     );
     results.faster("scan", "sum of all u64", Some(0.7));
-    results.faster("lift", "sum of all u64", Some(0.33));
+    results.faster("lift", "sum of all u64", Some(0.6));
     let results = run(
         15,
         vec![

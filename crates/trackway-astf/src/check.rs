@@ -5,10 +5,12 @@ mod flow;
 mod group;
 mod instruction;
 mod trap;
+mod usual;
 
 use trackway_core::{Error, Finding};
 
 pub use checker::Checker;
+use usual::Known;
 
 use crate::config::ReadConfig;
 use crate::layout::{RECORD, from_bytes};
@@ -37,20 +39,34 @@ pub(crate) fn check(
     options: ReadConfig,
     report: &mut dyn FnMut(Finding),
 ) -> (u64, Option<Error>) {
-    let (mut checker, mut damage) = (Checker::new(options), None);
+    check_with(records, options, true, report)
+}
+
+/// Without `with_usual` usual instructions take the way of all others, for tests.
+fn check_with(
+    records: &mut Records,
+    options: ReadConfig,
+    with_usual: bool,
+    report: &mut dyn FnMut(Finding),
+) -> (u64, Option<Error>) {
+    let (mut checker, mut known, mut damage) = (Checker::new(options), Known::default(), None);
     loop {
         match records.chunk() {
             Ok(Some((mut offset, chunk))) => {
                 // A mapped file is consumed in pieces, so that its memory is released.
-                let chunk = &chunk[..chunk.len().min(PIECE)];
-                for record in chunk {
+                let mut chunk = &chunk[..chunk.len().min(PIECE)];
+                let count = chunk.len();
+                while let [record, rest @ ..] = chunk {
                     checker.record(offset, &from_bytes(record));
-                    offset += record.len() as u64;
                     if checker.has_findings() {
                         checker.take().into_iter().for_each(&mut *report);
                     }
+                    (chunk, offset) = (rest, offset + RECORD as u64);
+                    if with_usual {
+                        let usual = checker.usual(offset, chunk, &mut known);
+                        (chunk, offset) = (&chunk[usual..], offset + (usual * RECORD) as u64);
+                    }
                 }
-                let count = chunk.len();
                 records.consume(count);
             }
             Ok(None) => break,

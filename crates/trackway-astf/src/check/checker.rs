@@ -58,7 +58,7 @@ pub struct Checker {
 }
 
 /// Records seen since the last instruction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SinceInstruction {
     /// Place of the last Context: offset and number.
     pub(super) context: Option<(u64, u64)>,
@@ -317,8 +317,7 @@ impl Checker {
         }
         self.instructions += 1;
         self.since = SinceInstruction::default();
-        let synchronous_tags = self.context.is_none_or(|context| matches!(context.mte_tcf, 1 | 3));
-        self.group = Some(Group::new(instruction, self.number, self.offset, synchronous_tags));
+        self.group = Some(self.group_of(instruction));
         if !instruction.pc.is_multiple_of(4) {
             self.report(&PC_ALIGNED, || format!("pc {:#x}", instruction.pc));
         }

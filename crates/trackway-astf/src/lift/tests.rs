@@ -51,7 +51,11 @@ fn trace() -> impl Strategy<Value = Vec<[u8; RECORD]>> {
                 let record = match choice {
                     0..=6 => plain,
                     7..=10 => Instruction { is_read: true, ea_tagged: noise[3] > 200, ..access },
-                    11..=13 => Instruction { is_write: true, ..access },
+                    11..=12 => Instruction { is_write: true, ..access },
+                    13 => {
+                        let (is_read, is_write) = (noise[4] < 192, noise[4] >= 64);
+                        Instruction { is_read, is_write, ea_tagged: noise[3] > 128, ..access }
+                    }
                     14 => branch,
                     15..=16 => to,
                     17 => Instruction { iword: if noise[2] < 64 { 0xd69f_03e0 } else { 0xd65f_03c0 }, ..to },

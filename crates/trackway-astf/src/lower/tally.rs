@@ -39,6 +39,8 @@ const KEPT: &[Fact] = &[
     Fact::GapEnds,
     Fact::GapInstructions,
     Fact::GapBytes,
+    // Also in a Basic trace that may break its rules.
+    Fact::Unsupporteds,
 ];
 const TRAPS: &[Fact] = &[
     Fact::Traps,
@@ -49,7 +51,6 @@ const TRAPS: &[Fact] = &[
     Fact::VirtualTraps,
     Fact::SystemCalls,
     Fact::SystemCallNumbers,
-    Fact::Unsupporteds,
 ];
 
 /// Counts both sides of a conversion: context changes by their values before each instruction, all else by number.
