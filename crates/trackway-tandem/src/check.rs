@@ -1,5 +1,7 @@
 //! Is a trace legal, and which rules does it break? That includes whether a group fits its instruction.
 
+mod usual;
+
 use trackway_core::{Error, ErrorKind, Finding, Isa, Result, Rule, mask, sign_extend};
 use trackway_isa::Recent;
 use trackway_isa::riscv::{self, Class, Inst};
@@ -15,12 +17,25 @@ use crate::view::{Kind, NextPc, TrapState, View};
 
 /// Checks a trace and reports every finding; returns the number of items. Damage is reported and skipped; only
 /// an error of the input is returned.
-pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+pub(crate) fn check(reader: Reader, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+    check_with(reader, config, true, report)
+}
+
+/// Without `with_usual` usual groups take the way of all others, for tests.
+fn check_with(
+    mut reader: Reader,
+    config: &Config,
+    with_usual: bool,
+    report: &mut dyn FnMut(Finding),
+) -> Result<u64> {
     let registers = Registers::new(reader.widths());
     let decoded = Recent::default();
     let mut checker = Checker { config: *config, decoded, registers, pc: config.reset_pc, items: 0, report };
     let mut group = Group::default();
     loop {
+        if with_usual {
+            checker.usual_groups(&mut reader);
+        }
         match reader.read_group(&mut group) {
             Ok(false) => return Ok(checker.items),
             Ok(true) => checker.group(&group, reader.widths()),
@@ -310,11 +325,7 @@ impl Checker<'_> {
                 self.find_at(&rules::LOAD_VALUE, placed, n, message);
             }
         }
-        let stores = match class {
-            Class::Store(n) | Class::StoreConditional(n) | Class::Amo(n) => Some(n),
-            Class::LoadReserved(n) if self.config.profile == Profile::Bluespec => Some(n),
-            _ => None,
-        };
+        let stores = stores_of(class, self.config.profile);
         if let Some((log, _)) = view.store
             && stores != Some(1 << log)
         {
@@ -325,6 +336,15 @@ impl Checker<'_> {
             };
             self.find_at(&rules::STORE_SIZE, placed, n, message);
         }
+    }
+}
+
+/// Bytes of the store data that an instruction has.
+fn stores_of(class: Class, profile: Profile) -> Option<u8> {
+    match class {
+        Class::Store(n) | Class::StoreConditional(n) | Class::Amo(n) => Some(n),
+        Class::LoadReserved(n) if profile == Profile::Bluespec => Some(n),
+        _ => None,
     }
 }
 

@@ -66,6 +66,7 @@ pub mod register;
 mod registers;
 mod rules;
 mod text;
+mod usual;
 mod view;
 mod wire;
 mod write;

@@ -85,7 +85,7 @@ impl<W: Write> Packer<W> {
             let record = match self.style {
                 _ if !sound => *record,
                 Style::Verbose => self.expand(record, after),
-                Style::Compact => self.shrink(record, after),
+                Style::Compact => self.shrink(record, after, &group.records),
             };
             self.group.records.push(record);
         }
@@ -134,7 +134,7 @@ impl<W: Write> Packer<W> {
         if let Some((address, data)) = register {
             let record = Record::FullRegister { address, data };
             if compact {
-                self.writer.write(&self.shrink(&record, None))?;
+                self.writer.write(&self.shrink(&record, None, &[]))?;
             } else {
                 self.writer.write_known(&record)?;
             }
@@ -174,7 +174,8 @@ impl<W: Write> Packer<W> {
         }
     }
 
-    fn shrink(&self, record: &Record, after: Option<u64>) -> Record {
+    /// The shortest item for `record`, one of a group's `records`.
+    fn shrink(&self, record: &Record, after: Option<u64>, records: &[Record]) -> Record {
         match *record {
             Record::Pc(pc) if after == Some(pc) => Record::IncrementPc,
             Record::FullRegister { address, data } if address < register::FPR => {
@@ -183,6 +184,8 @@ impl<W: Write> Packer<W> {
                 let distance = self.registers.distance(old, data);
                 let added = i8::try_from(distance).ok().map(offset);
                 let added = added.filter(|r| self.registers.resolve(r) == Some((address, Some(data))));
+                // A value may be written twice, an addition not.
+                let added = added.filter(|_| records.iter().filter(|other| *other == record).count() < 2);
                 let mask = (data & 0xff) as u8;
                 match added {
                     Some(added) => added,

@@ -91,9 +91,15 @@ impl Reader {
         self.feed.bytes().get(self.passed..).unwrap_or_default()
     }
 
-    /// Passes the bytes of whole groups, each with its end.
+    /// Passes the bytes of whole groups; the end of some is implied.
     #[inline]
-    pub(crate) fn pass(&mut self, len: usize) {
+    pub(crate) fn pass_groups(&mut self, len: usize, implied: bool) {
+        self.implied |= implied;
+        self.pass(len);
+    }
+
+    #[inline]
+    fn pass(&mut self, len: usize) {
         self.passed += len;
         if self.passed >= MANY {
             self.settle();

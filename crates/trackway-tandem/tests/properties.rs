@@ -376,3 +376,12 @@ fn the_profile_of_a_written_trace_is_recognised() {
         assert_eq!(stored, [Value::Word(0x3333)]);
     }
 }
+
+/// Found by fuzzing: increments may not be repeated, values may.
+#[test]
+fn a_value_that_is_written_twice_stays_so_in_both_styles() {
+    let full = Record::FullRegister { address: 0x1005, data: 7 };
+    let next = Record::FullRegister { address: 0x1005, data: 8 };
+    let group = |records: &[Record]| Group { records: records.to_vec(), ..Group::default() };
+    survival::styles_agree(&[group(&[full]), group(&[next, next])], &Config::default());
+}
