@@ -44,10 +44,10 @@ fn main() {
     let results = run(PASSES, measures);
     let peer = cfg!(feature = "opencsd");
     for (ours, theirs, goal) in [
-        ("full decode, warm", "OpenCSD, full decode", Some(20.0)),
-        ("full decode, cold", "OpenCSD, full decode", Some(20.0)),
+        ("full decode, warm", "OpenCSD, full decode", Some(30.0)),
+        ("full decode, cold", "OpenCSD, full decode", Some(25.0)),
         ("full decode, warm", "OpenCSD, program as files", None),
-        ("packets", "OpenCSD, packets", Some(5.0)),
+        ("packets", "OpenCSD, packets", Some(8.0)),
     ] {
         if peer {
             results.faster(ours, theirs, goal);

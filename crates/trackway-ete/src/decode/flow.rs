@@ -3,6 +3,7 @@
 mod atoms;
 mod branch;
 mod code;
+mod place;
 mod state;
 mod walk;
 

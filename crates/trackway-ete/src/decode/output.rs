@@ -172,12 +172,6 @@ impl Output {
         if self.batch.is_eager { 1 } else { Batch::FULL }
     }
 
-    /// True if the open batch is handed on between packets.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.batch.is_full()
-    }
-
     /// The run whose exit may still change.
     pub(crate) fn last_run(&mut self) -> Option<&mut Run> {
         match self.batch.events.get_mut(self.run) {

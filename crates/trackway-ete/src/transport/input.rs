@@ -10,7 +10,7 @@ use trackway_image::Image;
 
 use super::frames::read::{Deframed, FRAME, FramePlace, Frames, STRETCH, Survey};
 use crate::config::{Config, Framing, Options};
-use crate::wire::scan::Window;
+use crate::wire::scan::{Straight, Window};
 
 /// One source: its registers, its bytes, and the program that ran on its core.
 #[derive(Clone)]
@@ -379,19 +379,20 @@ impl Window for View<'_> {
     }
 
     #[inline(always)]
-    fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize) {
-        let (place, count) = match self.deframed {
-            None => (self.base + index as u64, usize::MAX),
-            Some(deframed) => {
-                let (offset, count) = deframed.straight(index, cursor);
-                (self.base + offset, count)
-            }
+    fn straight(&self, index: usize, cursor: &mut usize) -> Straight {
+        let Straight { offset, count, framed } = match self.deframed {
+            None => Straight { offset: index as u64, count: usize::MAX, framed: usize::MAX },
+            Some(deframed) => deframed.straight(index, cursor),
         };
+        let place = self.base + offset;
         if place >= self.length {
-            (place - self.length, count)
-        } else {
-            (place, count.min(usize::try_from(self.length - place).unwrap_or(usize::MAX)))
+            return Straight { offset: place - self.length, count, framed };
         }
+        let most = usize::try_from(self.length - place).unwrap_or(usize::MAX);
+        let (count, left) = (count.min(most), self.bytes.len().saturating_sub(index));
+        // A buffer may wrap around inside a frame; frames have more bytes than data, but never twice as many.
+        let framed = if framed.min(left) < most / 2 { framed.min(left).max(count) } else { count };
+        Straight { offset: place, count, framed }
     }
 
     fn cursor(&self, index: usize) -> usize {

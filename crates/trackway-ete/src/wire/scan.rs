@@ -63,17 +63,28 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 
+/// Where bytes of a window are in the input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Straight {
+    /// Offset of the first.
+    pub(crate) offset: u64,
+    /// Number of bytes from it on, at least 1, that follow each other there too.
+    pub(crate) count: usize,
+    /// Number of bytes from it on, no less, where a byte of the input is left out after the first `count` and then after
+    /// the data of every frame.
+    pub(crate) framed: usize,
+}
+
 /// Bytes of one source, and their place in the input.
 pub(crate) trait Window {
     /// The bytes.
     fn bytes(&self) -> &[u8];
-    /// Offset in the input of the byte at `index`, and the number of bytes from it on, at least 1, that follow each other
-    /// there too; `cursor` is a hint that moves along.
-    fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize);
+    /// Where the byte at `index` and those after it are in the input; `cursor` is a hint that moves along.
+    fn straight(&self, index: usize, cursor: &mut usize) -> Straight;
     /// Offset in the input of the byte at `index`.
     #[inline(always)]
     fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
-        self.straight(index, cursor).0
+        self.straight(index, cursor).offset
     }
     /// The hint for `index`.
     fn cursor(&self, index: usize) -> usize;

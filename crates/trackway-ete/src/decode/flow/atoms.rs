@@ -1,17 +1,16 @@
 //! Packets as they come most: rows of atoms and target addresses, and blocks that end in an ordinary branch. From one
 //! packet to the next, the state stays in registers.
 
-use trackway_core::{Bytes, Event, EventKind, Isa, Run};
+use trackway_core::{Event, EventKind, Isa, Run};
 use trackway_image::{Glances, Shape};
 use trackway_isa::Control;
 
 use super::Analyser;
+use super::place::{Place, is_atoms, is_target, take_target};
 use super::state::Last;
 use crate::decode::counts::PacketCounts;
-use crate::wire::address::{Address, Entry, History};
-use crate::wire::atoms::Atoms;
-use crate::wire::header::Kind;
-use crate::wire::scan::{LONGEST, Window};
+use crate::wire::address::{History, SubIsa};
+use crate::wire::scan::Window;
 
 /// The meaning of an atom after a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,15 +32,17 @@ struct Ended {
     next: Next,
 }
 
-/// By the shape of a block: the end of its run if the branch was not taken, then the same if it was.
+/// By the shape of a block: the end of its run if the branch was not taken; then the same if it was.
+type Ends = [[Ended; Shape::COUNT]; 2];
+
+/// The ends of runs in an instruction set.
 #[derive(Debug)]
-pub(super) struct Exits(Box<[Ended; 2 * Shape::COUNT]>);
+pub(super) struct Exits(Box<Ends>);
 
 impl Exits {
     pub(super) fn new(isa: Isa, return_stack: bool) -> Self {
         let shapes: Vec<Shape> = Shape::all().collect();
-        Exits(Box::new(std::array::from_fn(|index| {
-            let (shape, taken) = (shapes[index % Shape::COUNT], index >= Shape::COUNT);
+        let ended = |shape: Shape, taken| {
             let control = shape.control();
             let pushes = taken && return_stack && control.is_call();
             let next = match control {
@@ -65,7 +66,9 @@ impl Exits {
                 withdrawn: false,
             };
             Ended { run, next }
-        })))
+        };
+        let ends = |taken| std::array::from_fn(|number| ended(shapes[number], taken));
+        Exits(Box::new([ends(false), ends(true)]))
     }
 }
 
@@ -74,23 +77,25 @@ impl Exits {
 #[derive(Clone, Copy, Debug)]
 struct Program<'p, const GRANULE: u32, const MASK: u64> {
     runs: Glances<'p, GRANULE>,
-    exits: &'p [Ended; 2 * Shape::COUNT],
+    exits: &'p Ends,
 }
 
-/// In the index of [`Exits`]: the branch was taken.
-const TAKEN: u32 = Shape::COUNT as u32;
+/// An atom, which says whether the branch was taken, is a bit at this place: there it is where in the memory of [`Ends`] the
+/// taken ones begin.
+const ATOM: u32 = size_of::<[Ended; Shape::COUNT]>().trailing_zeros();
 
 impl<const GRANULE: u32, const MASK: u64> Program<'_, GRANULE, MASK> {
-    /// The run at `slot`, whose branch was taken if `atom` has the bit [`TAKEN`], the slot after it, and its meaning.
+    /// The run at `slot` with the first of `atoms`, the slot after it, and its meaning.
     #[inline(always)]
-    fn run(&self, slot: u64, atom: u32) -> (Run, u64, Next) {
-        let (glance, taken) = (self.runs.run(slot), atom & TAKEN);
-        let ended = &self.exits[glance.shape().number() | taken as usize];
+    fn run(&self, slot: u64, atoms: u64) -> (Run, u64, Next) {
+        let glance = self.runs.run(slot);
+        let ended = &self.exits[(atoms >> ATOM & 1) as usize][glance.shape().number()];
         let after = slot.wrapping_add(glance.length());
         let target = slot.wrapping_add(glance.distance());
         let (start, end) = (self.runs.address(slot), self.runs.address(after));
-        let run = Run { start, end, count: glance.count(), ..ended.run };
-        (run, if taken == 0 { after } else { target }, ended.next)
+        // Constants are cheaper than copies.
+        let run = Run { start, end, count: glance.count(), doubtful: false, withdrawn: false, ..ended.run };
+        (run, if atoms & 1 << ATOM == 0 { after } else { target }, ended.next)
     }
 
     /// The address of a slot.
@@ -101,25 +106,24 @@ impl<const GRANULE: u32, const MASK: u64> Program<'_, GRANULE, MASK> {
 
     /// Follows the atoms of `place` from a known address, up to one that is unusual or for which no address is known.
     #[inline(never)]
-    fn follow(self, place: &mut Place, mut at: Reached, events: &mut Vec<Event>) -> Reached {
+    fn follow(self, place: &mut Place, at: &mut Reached, events: &mut Vec<Event>) {
         while at.is_known && !place.is_done() {
-            let (run, to, next) = self.run(self.runs.slot(at.pc), place.atoms.1 * TAKEN);
+            let (run, to, next) = self.run(at.slot, u64::from(place.atoms.1) << ATOM);
             if next == Next::Unusual {
                 break;
             }
             place.next_atom();
-            (at.pc, at.is_known) = (self.address(to), next == Next::Known);
+            (at.slot, at.is_known) = (to, next == Next::Known);
             at.instructions += u64::from(run.count);
             events.push(Event { offset: place.offset, kind: EventKind::Run(run) });
         }
-        at
     }
 }
 
 /// A place in the program.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    pc: u64,
+    slot: u64,
     is_known: bool,
     /// Number of instructions before it.
     instructions: u64,
@@ -138,88 +142,12 @@ pub(crate) struct Row<'r, W> {
     pub(crate) addresses: bool,
 }
 
-/// A place in a row.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Index of the next packet.
-    at: usize,
-    /// Atoms left of the last packet: their number, and the first in bit 0.
-    atoms: (u8, u32),
-    /// Offset in the input of the last packet.
-    offset: u64,
-    /// Before this index, the offset of a byte is its index and `shift`.
-    until: usize,
-    shift: u64,
-}
-
-impl Place {
-    fn new(at: usize) -> Self {
-        Place { at, atoms: (0, 0), offset: 0, until: 0, shift: 0 }
-    }
-
-    /// Takes the offset of the next packet.
-    #[inline(always)]
-    fn locate<W: Window>(&mut self, window: &W, cursor: &mut usize) {
-        if self.at >= self.until {
-            (self.shift, self.until) = stretch(window, self.at, cursor);
-        }
-        self.offset = (self.at as u64).wrapping_add(self.shift);
-    }
-
-    /// Begins an atom packet.
-    #[inline(always)]
-    fn begin(&mut self, header: u8, counts: &mut PacketCounts) {
-        counts.add(header);
-        self.at += 1;
-        self.atoms = Atoms { header }.get();
-    }
-
-    /// Takes the next atom: was the branch taken?
-    #[inline]
-    fn next_atom(&mut self) -> bool {
-        let (left, bits) = self.atoms;
-        self.atoms = (left - 1, bits >> 1);
-        bits & 1 == 1
-    }
-
-    /// No atom is left.
-    #[inline(always)]
-    fn is_done(&self) -> bool {
-        self.atoms.0 == 0
-    }
-}
-
-/// The difference of offset and index at `at`, and the index up to which it is the same. Apart from the loop, which needs the
-/// registers.
-#[inline(never)]
-fn stretch<W: Window>(window: &W, at: usize, cursor: &mut usize) -> (u64, usize) {
-    let (offset, straight) = window.straight(at, cursor);
-    (offset.wrapping_sub(at as u64), at.saturating_add(straight))
-}
-
-/// Does the byte open a Target Address packet?
-#[inline(always)]
-fn is_target(header: u8) -> bool {
-    header & 0xf0 == Kind::Address.header() & 0xf0
-}
-
-/// The target address after `header`, and the length of its packet; `None` if there is none or the end is near, where the
-/// zeros of an Alignment Sync may begin.
-#[inline(never)]
-fn target(header: u8, rest: &[u8], history: &History) -> Option<(Entry, usize)> {
-    if !is_target(header) || rest.len() < LONGEST {
-        return None;
-    }
-    let mut payload = Bytes::new(rest);
-    let address = Address::read_target(header, &mut payload).ok()?;
-    Some((history.find(&address), 1 + payload.position()))
-}
-
 impl Analyser {
     /// Packets of a row from `from` on that were executed; returns the place of the first that is not atoms or a usual
     /// address, or that comes after a full batch.
     pub(crate) fn row<W: Window>(&mut self, mut row: Row<'_, W>, from: usize) -> usize {
-        let mut place = Place::new(from);
+        // The same for what is usual and what is not: where batches end does not depend on the tables.
+        let mut place = Place::new(from, self.out.full().max(self.out.events() + 1));
         loop {
             if self.may_be_usual(&row, &place) {
                 match self.isa {
@@ -230,12 +158,12 @@ impl Analyser {
             }
             if place.is_done() {
                 let header = row.bytes.get(place.at).copied().unwrap_or(0);
-                let is_full = place.at > from && self.out.is_full();
-                if is_full || header < Kind::Atom.header() {
+                let is_full = self.out.events() >= place.full;
+                if is_full || !is_atoms(header) {
                     return place.at;
                 }
-                place.locate(row.window, row.cursor);
-                place.begin(header, row.counts);
+                place.offset = place.locate(row.window, row.cursor);
+                place.atoms = place.begin(header, row.counts);
             }
             let taken = place.next_atom();
             self.atom(place.offset, taken);
@@ -268,66 +196,64 @@ impl Analyser {
         let table = &self.tables[self.table];
         let program =
             Program::<GRANULE, MASK> { runs: table.cursor.glances::<GRANULE>(), exits: &table.exits.0 };
-        // Nothing follows a path over the end of the address space.
-        if program.runs.end() & !MASK != 0 {
+        let pc = self.flow.pc;
+        // Nothing follows a path over the end of the address space, or from the middle of an instruction.
+        if program.runs.end() & !MASK != 0 || !pc.is_multiple_of(1 << GRANULE) {
             return;
         }
         let addresses = *addresses && self.takes_address();
         let sub_isa = self.flow.sub_isa;
+        // An instruction set whose addresses are not those of the packets.
+        let addresses = addresses && (sub_isa == SubIsa::Is1) == (GRANULE == 1);
         let (mut at, mut history, mut was_sent) = (*place, **sent, false);
-        let full = self.out.full();
         let events = self.out.open_events();
         let begun = events.len();
-        let full = full.max(begun + 1);
-        let (pc, is_known) = (self.flow.pc, self.flow.has_address);
-        let mut here = Reached { pc, is_known, instructions: 0 };
+        let (slot, is_known) = (program.runs.slot(pc), self.flow.has_address);
+        let mut here = Reached { slot, is_known, instructions: 0 };
         if !at.is_done() {
-            here = program.follow(&mut at, here, events);
+            program.follow(&mut at, &mut here, events);
         }
         while at.is_done()
-            && events.len() < full
+            && events.len() < at.full
             && let Some(&header) = bytes.get(at.at)
         {
-            if header >= Kind::Atom.header() {
+            if is_atoms(header) {
                 if !here.is_known {
                     break;
                 }
-                at.locate(*window, cursor);
-                at.begin(header, counts);
-                let (before, offset, (count, bits)) = (events.len(), at.offset, at.atoms);
-                let (mut slot, mut bits) = (program.runs.slot(here.pc), bits * TAKEN);
+                let offset = at.locate(*window, cursor);
+                let (count, bits) = at.begin(header, counts);
+                let (mut slot, mut atoms) = (here.slot, u64::from(bits) << ATOM);
                 // Two bits for the meaning of each atom.
                 let (mut instructions, mut meanings) = (0, 0u64);
                 // Nothing leaves this loop early, which keeps it small: all but the last atom have to be known.
-                events.extend((0..count).map(|_| {
-                    let (run, to, next) = program.run(slot, bits);
-                    (slot, bits) = (to, bits >> 1);
+                events.extend((0..usize::from(count)).map(|_| {
+                    let (run, to, next) = program.run(slot, atoms);
+                    (slot, atoms) = (to, atoms >> 1);
                     meanings = meanings << 2 | next as u64;
                     instructions += u64::from(run.count);
                     Event { offset, kind: EventKind::Run(run) }
                 }));
                 if meanings <= Next::Indirect as u64 {
-                    at.atoms.0 = 0;
                     here.is_known = meanings == Next::Known as u64;
-                    (here.pc, here.instructions) = (program.address(slot), here.instructions + instructions);
+                    (here.slot, here.instructions) = (slot, here.instructions + instructions);
                 } else {
-                    events.truncate(before);
-                    here = program.follow(&mut at, here, events);
+                    events.truncate(events.len() - usize::from(count));
+                    (at.offset, at.atoms) = (offset, (count, bits));
+                    program.follow(&mut at, &mut here, events);
                 }
-            } else if addresses
-                && let Some((entry, length)) = target(header, &bytes[at.at + 1..], &history)
-                && entry.sub_isa == sub_isa
-            {
-                history.add(entry);
+            } else if addresses && let Some(length) = take_target(&bytes[at.at..], sub_isa, &mut history) {
                 counts.add(header);
-                at.at += length;
-                (here.pc, here.is_known, was_sent) = (entry.address & MASK, true, true);
+                at.at += length.get();
+                (here.slot, here.is_known) = (program.runs.slot(history.0[0].address & MASK), true);
+                was_sent = true;
             } else {
                 break;
             }
         }
         (*place, **sent) = (at, history);
-        let Reached { pc, is_known, instructions } = here;
+        let Reached { slot, is_known, instructions } = here;
+        let pc = program.address(slot);
         let last = match events[begun..].last() {
             Some(Event { kind: EventKind::Run(last), .. }) => Some(*last),
             _ => None,

@@ -8,6 +8,7 @@
 use trackway_core::SharedBytes;
 
 use crate::config::Framing;
+use crate::wire::scan::Straight;
 
 /// Bytes of a frame.
 pub(crate) const FRAME: usize = 16;
@@ -44,16 +45,16 @@ struct Stretch {
 impl Stretch {
     #[inline(always)]
     fn offset(&self, index: usize) -> u64 {
-        self.straight(index).0
+        self.straight(index, usize::MAX).offset
     }
 
-    /// The offset, and the number of bytes up to the next one left out.
+    /// The same of a stretch with `most` bytes from `index` on.
     #[inline(always)]
-    fn straight(&self, index: usize) -> (u64, usize) {
+    fn straight(&self, index: usize, most: usize) -> Straight {
         let ahead = (index as i64 - self.start) as u64;
         // Dividing by a constant is cheap.
         let (skipped, left) = if self.every == 15 { (ahead / 15, 15 - ahead % 15) } else { (0, u64::MAX) };
-        (self.offset + ahead + skipped, left as usize)
+        Straight { offset: self.offset + ahead + skipped, count: most.min(left as usize), framed: most }
     }
 }
 
@@ -77,12 +78,12 @@ impl Deframed {
     /// Offset in the buffer of the byte at `index`; `cursor` is a hint that moves along.
     #[inline]
     pub fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
-        self.straight(index, cursor).0
+        self.straight(index, cursor).offset
     }
 
-    /// The same, and the number of bytes from it on that follow each other in the buffer too.
+    /// The same, and where the bytes after it are.
     #[inline]
-    pub(crate) fn straight(&self, index: usize, cursor: &mut usize) -> (u64, usize) {
+    pub(crate) fn straight(&self, index: usize, cursor: &mut usize) -> Straight {
         let mut most = usize::MAX;
         while let Some(next) = self.map.get(*cursor + 1) {
             if next.start > index as i64 {
@@ -91,9 +92,8 @@ impl Deframed {
             }
             *cursor += 1;
         }
-        let Some(stretch) = self.map.get(*cursor) else { return (0, 1) };
-        let (offset, left) = stretch.straight(index);
-        (offset, left.min(most))
+        let nowhere = Straight { offset: 0, count: 1, framed: 1 };
+        self.map.get(*cursor).map_or(nowhere, |stretch| stretch.straight(index, most))
     }
 
     /// The hint for [`offset`](Deframed::offset) at `index`.
