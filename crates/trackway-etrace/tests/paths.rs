@@ -32,3 +32,22 @@ fn repeated_sessions_are_like_the_first() {
     }
     assert!(branches > 10_000, "{branches}");
 }
+
+/// A program with more places than are remembered at once.
+#[test]
+fn sessions_of_a_long_program_are_like_the_first() {
+    for seed in 0..4 {
+        let numbers = &mut Numbers(seed);
+        let program = Program::new(numbers, 0x8000, 30_000);
+        let walk = Walk::new(numbers, &program, 100_000, Rates::default());
+        let mut config = Config::new(Dialect::V2);
+        config.support = trackway_etrace::SupportLayout::named("all").unwrap();
+        config.params.iaddress_width = 64;
+        let (session, _) = common::encode(&walk.batch, &config);
+        let first = runs(&session, &config, &program);
+        let again = runs(&session.repeat(3), &config, &program);
+        assert!(again == [&first[..]; 3].concat(), "seed {seed}");
+        let places: std::collections::HashSet<_> = first.iter().map(|line| line.split_once(' ')).collect();
+        assert!(places.len() > 3000, "seed {seed}: {}", places.len());
+    }
+}

@@ -14,7 +14,7 @@ impl Encoder {
         if let [block] = cycle.blocks
             && !(cycle.halted | cycle.reset)
             && cycle.data.is_empty()
-            && self.take_usual(block, cycle)
+            && (self.join_usual(block, cycle) || self.take_usual(block, cycle))
         {
             return Ok(());
         }

@@ -51,7 +51,22 @@ impl Progress {
         }
     }
 
+    #[inline(always)]
     pub(super) fn less(self, before: Progress) -> Self {
+        let less = Progress {
+            instructions: self.instructions.wrapping_sub(before.instructions),
+            transfers: self.transfers.wrapping_sub(before.transfers),
+            outcomes: self.outcomes.wrapping_sub(before.outcomes),
+            targets: self.targets.wrapping_sub(before.targets),
+            altered: self.altered.wrapping_sub(before.altered),
+        };
+        // Nearly always nothing is below zero.
+        let all = less.instructions | less.transfers | less.outcomes | less.targets | less.altered;
+        if all >> 63 == 0 { less } else { self.saturating_less(before) }
+    }
+
+    #[cold]
+    fn saturating_less(self, before: Progress) -> Self {
         Progress {
             instructions: self.instructions.saturating_sub(before.instructions),
             transfers: self.transfers.saturating_sub(before.transfers),

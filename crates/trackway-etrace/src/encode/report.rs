@@ -4,7 +4,7 @@ use super::Encoder;
 use super::progress::Progress;
 use super::row::{Departure, ReportReason};
 use super::tally::OwnMark;
-use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
+use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Layout, Packet, Reported, map_bits, ones};
 
 impl Encoder {
     /// Sends format 0, 1 or 2 with an address (8.1).
@@ -73,6 +73,32 @@ impl Encoder {
         }
     }
 
+    /// As [`report_to`](Encoder::report_to), for the target of a jump between usual rows: no depth, cache or prediction
+    /// is in use.
+    #[inline(never)]
+    pub(super) fn report_usual(&mut self, address: u64, end: Progress) {
+        let layout = *self.writer.layout();
+        let base = if self.options.full_address { 0 } else { self.last_address };
+        let difference = address.wrapping_sub(base) >> self.config.params.iaddress_lsb;
+        let address_field = trackway_core::mask(difference, layout.address);
+        let (branches, map) = (self.branches as u32, self.map & ones(self.branches as u32));
+        (self.ended_by_updiscon, self.ambiguous) = (true, self.previous.target_passed);
+        self.last_address = address;
+        self.clear_branches();
+        let (compress, stamps) = (self.config.encoder.compress, self.config.encoder.stamps);
+        let short = flow_packet(branches, map, address_field, &layout).write_short(&layout, compress);
+        if stamps || !short.is_some_and(|payload| self.writer.write_short(&payload)) {
+            self.send_flow(branches, map, address_field);
+        }
+        self.tally.reach(end);
+    }
+
+    #[cold]
+    fn send_flow(&mut self, branches: u32, map: u32, address_field: u64) {
+        let packet = flow_packet(branches, map, address_field, self.writer.layout());
+        self.send(&packet);
+    }
+
     /// Format 0/1 instead, where the target is in the cache and the packet expresses the same.
     pub(super) fn cached(&self, address: u64, plain: Packet, reported: Reported) -> Packet {
         let index = self.cache.index(address);
@@ -138,5 +164,15 @@ impl Encoder {
         self.clear_branches();
         self.send(&packet);
         self.tally.reach(self.row.end);
+    }
+}
+
+/// Format 2, or 1 if there are branches, with nothing but an address.
+#[inline(always)]
+fn flow_packet(branches: u32, branch_map: u32, address: u64, layout: &Layout) -> Packet {
+    let reported = Reported { address, ..Reported::default() }.without_depth(layout);
+    match branches {
+        0 => Packet::Address(reported),
+        _ => Packet::Branches(Branches { branches, branch_map, reported }),
     }
 }

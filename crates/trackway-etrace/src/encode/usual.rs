@@ -4,7 +4,7 @@
 //! cannot change from one usual row to the next are made once, when a row is made in full.
 
 use super::Encoder;
-use super::row::{Changes, Departure, ReportReason, RowKind};
+use super::row::{Changes, Departure, RowKind};
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
@@ -51,6 +51,23 @@ impl Encoder {
         }
         self.row.halfwords = halfwords + block.iretire;
         self.end_usual(block, cycle.time, cycle.cycle);
+        true
+    }
+
+    /// Joins a usual block to the row; false if it begins another one, and nothing has happened then.
+    #[inline(always)]
+    pub(super) fn join_usual(&mut self, block: &Block, cycle: &Cycle<'_>) -> bool {
+        if !(self.has_usual(cycle) & is_usual(block)) || self.open != Some(block.iaddr) {
+            return false;
+        }
+        let end = self.extend_usual(block, cycle.time, cycle.cycle);
+        // The row has been plain so far.
+        if block.itype.0 == 0 {
+            self.open = Some(end);
+        } else {
+            (self.row.itype, self.open) = (block.itype, None);
+        }
+        self.row.halfwords += block.iretire;
         true
     }
 
@@ -109,13 +126,20 @@ impl Encoder {
     /// The row ends with the last instruction of the block.
     #[inline(always)]
     fn end_usual(&mut self, block: &Block, time: u64, cycle: u64) {
+        let end = self.extend_usual(block, time, cycle);
+        self.row.itype = block.itype;
+        self.open = if self.can_join & (block.itype.0 == 0) { Some(end) } else { None };
+    }
+
+    /// The last instruction of the block is that of the row; returns the address after it.
+    #[inline(always)]
+    fn extend_usual(&mut self, block: &Block, time: u64, cycle: u64) -> u64 {
         let size = 2 << block.ilastsize;
         let end = block.iaddr.wrapping_add(u64::from(block.iretire) * 2);
         let row = &mut self.row;
-        (row.itype, row.size) = (block.itype, size);
-        row.address = end.wrapping_sub(size.into());
+        (row.size, row.address) = (size, end.wrapping_sub(size.into()));
         (row.time, row.cycle) = (time, cycle);
-        self.open = if self.can_join & (block.itype.0 == 0) { Some(end) } else { None };
+        end
     }
 
     /// Begins a row with a usual block; false, and nothing has happened, if the row before it is not usual.
@@ -182,7 +206,7 @@ impl Encoder {
     /// Reports the target of an uninferable jump, at which the trace is at `end`.
     #[inline(always)]
     fn report_target(&mut self, address: u64, end: super::Progress) {
-        self.report_to(address, end, ReportReason::Flow, false, false);
+        self.report_usual(address, end);
         self.stretch.begin(address.wrapping_add(1));
         self.previous.departure = Departure::Plain;
         self.can_join = true;

@@ -184,7 +184,7 @@ impl PutShort {
         let field_bits = self.at + self.repeated;
         let unused = 64u32.saturating_sub(self.at.max(1));
         let extended = self.bits << unused >> unused;
-        let mut len = field_bits.div_ceil(8).max(1);
+        let mut len = ((field_bits + 7) >> 3).max(1);
         if compress {
             let same = (extended ^ (extended >> 63)).leading_zeros();
             len = len.min((65 - same).div_ceil(8));
@@ -220,7 +220,7 @@ impl From<ShortPayload> for Payload {
 
 #[inline(always)]
 fn saved_bits(field_bits: u32, len: usize) -> u32 {
-    (field_bits.div_ceil(8) * 8).saturating_sub(len as u32 * 8)
+    ((field_bits + 7) >> 3).saturating_sub(len as u32) * 8
 }
 
 impl Wire for PutShort {

@@ -241,17 +241,11 @@ pub struct Support {
     pub doptions: u64,
 }
 
-/// Bits of a map with `branches` valid bits (6.7.2).
+/// Bits of a map with `branches` valid bits (6.7.2): 0, 1, 3, 7, 15 or 31.
 #[inline]
 pub const fn map_bits(branches: u32) -> u32 {
-    match branches {
-        0 => 0,
-        1 => 1,
-        2..=3 => 3,
-        4..=7 => 7,
-        8..=15 => 15,
-        _ => 31,
-    }
+    let most = if branches > 31 { 31 } else { branches };
+    (1 << (32 - most.leading_zeros())) - 1
 }
 
 impl Reported {

@@ -2,7 +2,7 @@
 
 use trackway_core::{ErrorKind, Result};
 
-use super::bits::Payload;
+use super::bits::{Payload, ShortPayload};
 use super::data;
 use super::instruction::{Layout, Packet};
 use super::read::{Content, Item};
@@ -106,22 +106,29 @@ impl Writer {
     #[inline(always)]
     pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
         let compress = self.config.encoder.compress;
-        if let (Some(header), None) = (self.header, time)
+        if time.is_none()
             && let Some(payload) = packet.write_short(&self.layout, compress)
+            && self.write_short(&payload)
         {
-            self.saved_bits += u64::from(payload.saved());
-            // One move of a fixed length, of which the end is cut off.
-            let mut bytes = [0; 9];
-            bytes[0] = header | payload.len as u8;
-            bytes[1..].copy_from_slice(&payload.bytes);
-            let end = self.bytes.len() + 1 + payload.len;
-            self.bytes.extend_from_slice(&bytes);
-            self.bytes.truncate(end);
-            self.packets += 1;
-            self.payload_bytes += payload.len as u64;
             return Ok(());
         }
         self.write_framed(packet, time)
+    }
+
+    /// Writes an instruction packet without a time stamp; false where a frame is more than a byte and the payload.
+    #[inline(always)]
+    pub(crate) fn write_short(&mut self, payload: &ShortPayload) -> bool {
+        let Some(header) = self.header else { return false };
+        self.saved_bits += u64::from(payload.saved());
+        // One move of a fixed length, of which the end is cut off.
+        let frame =
+            u128::from(u64::from_le_bytes(payload.bytes)) << 8 | u128::from(header | payload.len as u8);
+        let end = self.bytes.len() + 1 + payload.len;
+        self.bytes.extend(frame.to_le_bytes());
+        self.bytes.truncate(end);
+        self.packets += 1;
+        self.payload_bytes += payload.len as u64;
+        true
     }
 
     #[inline(never)]

@@ -8,10 +8,11 @@ use trackway_core::*;
 use super::Decoder;
 use crate::decode::walk::{Landing, Walker};
 
-/// Paths that are remembered, each in the one slot of its key.
-const SLOTS: usize = 1024;
+/// Slots for paths, each in the one of its key: at first, and at the most.
+const FEW_SLOTS: usize = 256;
+const SLOTS: usize = 2048;
 /// Runs of a path at the most, and branches.
-const RUNS: usize = 4;
+const RUNS: usize = 6;
 const BRANCHES: u8 = RUNS as u8;
 
 /// All that decides about the path of a packet while execution is followed without predictor and return stack.
@@ -52,8 +53,31 @@ struct Path {
 /// The paths walked last.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
-    /// Empty until the first one is kept.
+    /// A power of two; empty until the first one is kept.
     slots: Vec<Path>,
+    /// The upper bits of a digest that are the number of a slot.
+    bits: u32,
+    /// Paths that were kept since the slots were doubled.
+    kept: usize,
+}
+
+impl Paths {
+    /// Remembers a path. Once as many were kept as there are slots, these are doubled.
+    fn keep(&mut self, path: Path) {
+        if self.kept == self.slots.len() && self.kept < SLOTS {
+            let len = (2 * self.kept).max(FEW_SLOTS);
+            (self.bits, self.kept) = (len.trailing_zeros(), 0);
+            let before = std::mem::replace(&mut self.slots, vec![Path { packet: Short::NONE, ..path }; len]);
+            before.into_iter().filter(|path| path.packet != Short::NONE).for_each(|path| self.put(path));
+        }
+        self.kept += 1;
+        self.put(path);
+    }
+
+    fn put(&mut self, path: Path) {
+        let slot = path.packet.slot(&path.from, self.bits);
+        self.slots[slot] = path;
+    }
 }
 
 #[inline(always)]
@@ -62,6 +86,9 @@ fn mix(digest: u64, word: u64) -> u64 {
 }
 
 impl Short {
+    /// No packet is empty.
+    const NONE: Short = Short { payload: 0, len: 0 };
+
     /// A payload of `len` bytes, 1 to 16, unless it or its path is long.
     #[inline(always)]
     pub(crate) fn new(payload: &[u8; 16], len: u32) -> Option<Self> {
@@ -72,12 +99,12 @@ impl Short {
         (len <= 8 && !is_long).then(|| Short { payload: word << (64 - 8 * len), len })
     }
 
-    /// The slot of its path from a state.
+    /// The slot of its path from a state; there are 2 to the power of `bits`, at most [`SLOTS`].
     #[inline(always)]
-    fn slot(self, from: &State) -> usize {
+    fn slot(self, from: &State, bits: u32) -> usize {
         // The upper bits of a product depend on all bits of its factor.
         let digest = (from.digest ^ self.payload).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (digest >> (64 - SLOTS.trailing_zeros())) as usize
+        (digest >> ((64 - bits) % 64)) as usize
     }
 }
 
@@ -116,7 +143,7 @@ impl Decoder {
             && let len = first ^ header
             && (1..=8).contains(&len)
             && let Some(packet) = Short::new(payload, len.into())
-            && let Some(path) = self.paths.slots.get(packet.slot(from))
+            && let Some(path) = self.paths.slots.get(packet.slot(from, self.paths.bits))
             && path.packet == packet
             && path.from == *from
             && out.events.len() + RUNS <= Batch::FULL
@@ -154,15 +181,9 @@ impl Decoder {
             return None;
         }
         let (to, landing) = (self.state()?, self.walker.landing(instructions));
-        if self.paths.slots.is_empty() {
-            // No packet is empty.
-            let packet = Short { payload: 0, len: 0 };
-            let empty = Path { from, packet, len: 0, to, landing, runs: [*first; RUNS] };
-            self.paths.slots.resize(SLOTS, empty);
-        }
-        let path = &mut self.paths.slots[packet.slot(&from)];
-        (path.from, path.packet, path.len, path.to, path.landing) = (from, packet, added.len(), to, landing);
-        path.runs[..added.len()].copy_from_slice(added);
+        let mut runs = [*first; RUNS];
+        runs[..added.len()].copy_from_slice(added);
+        self.paths.keep(Path { from, packet, len: added.len(), to, landing, runs });
         Some(to)
     }
 }

@@ -1,4 +1,6 @@
 //! Pieces of the way that were walked before: the runs from a place on, for the outcomes of the next few branches.
+//!
+//! A piece names the place it leads to, so that pieces are followed from place to place without looking any up.
 
 use std::sync::Arc;
 
@@ -6,87 +8,179 @@ use trackway_core::*;
 
 use super::Walker;
 
-/// Pieces that are remembered, each in the one slot of its key.
-const SLOTS: usize = 1024;
 /// Branches of a piece at the most; it ends with the last of them.
-const BRANCHES: u32 = 4;
+pub(super) const BRANCHES: u32 = 4;
+/// Patterns of outcomes: those of a piece's branches, below a 1.
+const PATTERNS: usize = 2 << BRANCHES;
 /// Runs of a piece at the most.
-pub(super) const RUNS: usize = 6;
+const RUNS: usize = 6;
+/// Places, and runs of all pieces together, at the most. Beyond these everything is forgotten.
+const PLACES: usize = 1024;
+const ALL_RUNS: usize = 1 << 15;
+/// Slots for the numbers of the places: twice as many, so that few are taken.
+const SLOTS: usize = 2 * PLACES;
 
-/// The pieces walked last.
+/// The pieces walked since all were forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    /// Empty until the first one is kept.
-    slots: Vec<Piece>,
+    /// Numbers of places, from 1, each at the first slot from its own on that was free; empty before the first place.
+    slots: Vec<u16>,
+    places: Vec<Place>,
+    /// Those of each place, by pattern.
+    pieces: Vec<Piece>,
+    /// The runs of all pieces, and as many more as a piece can have.
+    runs: Vec<Event>,
 }
 
-/// All that decides about a piece.
+/// A place where pieces begin: an address in some code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+struct Place {
     start: u64,
-    /// Outcomes of its branches, below a 1.
-    bits: u64,
-    /// The code; 0 for an empty slot.
     code: usize,
 }
 
 /// A piece of the way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    key: Key,
-    /// Address of the last branch, and of the next instruction.
-    pub(super) last: u64,
-    pub(super) next: u64,
-    pub(super) instructions: u64,
-    len: usize,
-    runs: [Event; RUNS],
-}
-
-impl Key {
-    /// The piece that begins at `start`, and its number of branches. After it another of the `count` outcomes must be left.
-    #[inline(always)]
-    pub(super) fn new(start: u64, bits: u64, count: u32, code: usize) -> (Self, u32) {
-        let branches = BRANCHES.min(count - 1);
-        let end = 1 << branches;
-        (Key { start, bits: bits & (end - 1) | end, code }, branches)
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        // The upper bits of a product depend on all bits of its factor.
-        let digest = (self.start << (BRANCHES + 1) ^ self.bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (digest >> (64 - SLOTS.trailing_zeros())) as usize
-    }
+struct Piece {
+    /// The place that it leads to.
+    next: u16,
+    /// Its first run; none has this number if the piece is not known.
+    runs: u16,
+    /// At most [`RUNS`] times the instructions of a block.
+    instructions: u16,
+    /// How many runs.
+    len: u8,
+    /// Length of its last instruction, a branch.
+    last_length: u8,
 }
 
 impl Piece {
-    /// Appends its runs as those of a packet at `offset`. All of the array is copied: that takes no branch.
-    #[inline(always)]
-    pub(super) fn append_to(&self, events: &mut Vec<Event>, offset: u64) {
-        let len = events.len() + self.len;
-        events.extend(self.runs.iter().map(|run| Event { offset, ..*run }));
-        events.truncate(len);
-    }
+    const UNKNOWN: Piece = Piece { next: 0, runs: u16::MAX, instructions: 0, len: 0, last_length: 0 };
+}
+
+/// A position between two pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The place that was reached.
+    place: usize,
+    /// Outcomes that are left.
+    pub(super) bits: u64,
+    pub(super) count: u32,
+    /// Instructions of the pieces passed.
+    pub(super) instructions: u64,
+    /// Length of the last one; 0 if no piece was passed.
+    last_length: u8,
+}
+
+/// The number of branches in the next piece, with its pattern. After it another of the `count` outcomes must be left.
+#[inline(always)]
+fn pattern(bits: u64, count: u32) -> (u32, usize) {
+    let branches = BRANCHES.min(count - 1);
+    let end = 1 << branches;
+    (branches, (bits & (end - 1) | end) as usize)
 }
 
 impl Pieces {
-    /// The piece with this key.
+    /// The way from `start` on.
     #[inline(always)]
-    pub(super) fn get(&self, key: &Key) -> Option<&Piece> {
-        self.slots.get(key.slot()).filter(|piece| piece.key == *key)
+    pub(super) fn way(&mut self, start: u64, code: usize, bits: u64, count: u32) -> Way {
+        Way { place: self.place(start, code), bits, count, instructions: 0, last_length: 0 }
     }
 
-    /// Remembers the runs of a piece that ends with the branch at `last`.
-    pub(super) fn keep(&mut self, key: Key, (last, next): (u64, u64), added: &[Event]) {
-        let ([first, ..], 1..=RUNS) = (added, added.len()) else { return };
-        let mut runs = [*first; RUNS];
-        runs[..added.len()].copy_from_slice(added);
-        let instructions = added.iter().map(|event| event.kind.instructions()).sum();
-        let piece = Piece { key, last, next, instructions, len: added.len(), runs };
-        if self.slots.is_empty() {
-            self.slots.resize(SLOTS, Piece { key: Key { code: 0, ..key }, ..piece });
+    /// Follows known pieces while another outcome is left after each, and appends their runs as those of a packet at
+    /// `offset`. Returns the address of the last branch, and of the next instruction, unless no piece was passed.
+    #[inline(always)]
+    pub(super) fn follow(&self, way: &mut Way, events: &mut Vec<Event>, offset: u64) -> Option<(u64, u64)> {
+        while way.count >= 2 && self.pass(way, events, offset) {}
+        let Some(Event { kind: EventKind::Run(run), .. }) = events.last() else { return None };
+        let last = run.end.wrapping_sub(way.last_length.into());
+        (way.last_length > 0).then(|| (last, self.places[way.place].start))
+    }
+
+    /// Passes the next piece if it is known and there is room for any.
+    #[inline(always)]
+    fn pass(&self, way: &mut Way, events: &mut Vec<Event>, offset: u64) -> bool {
+        let (branches, pattern) = pattern(way.bits, way.count);
+        let Some(piece) = self.pieces.get(way.place * PATTERNS + pattern) else { return false };
+        let Some(runs) = self.runs.get(piece.runs.into()..).and_then(|runs| runs.first_chunk::<RUNS>())
+        else {
+            return false;
+        };
+        let len = events.len();
+        if len + RUNS > Batch::FULL {
+            return false;
         }
-        self.slots[key.slot()] = piece;
+        // As many runs as there can be are copied: that takes no branch.
+        events.extend(runs.iter().map(|run| Event { offset, ..*run }));
+        events.truncate(len + usize::from(piece.len));
+        way.place = piece.next.into();
+        (way.bits, way.count) = (way.bits >> branches, way.count - branches);
+        way.instructions += u64::from(piece.instructions);
+        way.last_length = piece.last_length;
+        true
+    }
+
+    /// Remembers the runs of the next piece of the way, which ends with a branch of `last_length` bytes and leads to
+    /// `next`.
+    pub(super) fn keep(&mut self, way: &Way, next: u64, last_length: u64, added: &[Event]) {
+        let ([first, ..], 1..=RUNS) = (added, added.len()) else { return };
+        if self.places.len() == PLACES || self.runs.len() + RUNS > ALL_RUNS {
+            return self.clear();
+        }
+        let (_, pattern) = pattern(way.bits, way.count);
+        let number = way.place * PATTERNS + pattern;
+        if self.pieces[number].runs != Piece::UNKNOWN.runs {
+            return;
+        }
+        let next = self.place(next, self.places[way.place].code) as u16;
+        let at = self.runs.len().saturating_sub(RUNS);
+        self.runs.truncate(at);
+        self.runs.extend_from_slice(added);
+        self.runs.resize(at + added.len() + RUNS, *first);
+        let instructions: u64 = added.iter().map(|event| event.kind.instructions()).sum();
+        self.pieces[number] = Piece {
+            next,
+            runs: at as u16,
+            instructions: instructions as u16,
+            len: added.len() as u8,
+            last_length: last_length as u8,
+        };
+    }
+
+    /// The number of a place, which is added if it is new.
+    #[inline(always)]
+    fn place(&mut self, start: u64, code: usize) -> usize {
+        let place = Place { start, code };
+        // The upper bits of a product depend on all bits of its factor.
+        let digest = (start ^ (code as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut slot = (digest >> (64 - SLOTS.trailing_zeros())) as usize;
+        while let Some(number @ 1..) = self.slots.get(slot).map(|number| usize::from(*number)) {
+            if self.places[number - 1] == place {
+                return number - 1;
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+        self.add(place, slot)
+    }
+
+    /// Adds a place, whose slot is free.
+    #[inline(never)]
+    fn add(&mut self, place: Place, slot: usize) -> usize {
+        if self.places.len() == PLACES {
+            self.clear();
+        }
+        self.slots.resize(SLOTS, 0);
+        self.places.push(place);
+        self.slots[slot] = self.places.len() as u16;
+        self.pieces.resize(self.places.len() * PATTERNS, Piece::UNKNOWN);
+        self.places.len() - 1
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill(0);
+        self.places.clear();
+        self.pieces.clear();
+        self.runs.clear();
     }
 }
 

@@ -3,7 +3,7 @@
 use trackway_core::*;
 use trackway_isa::Control;
 
-use super::pieces::{Key, RUNS};
+use super::pieces::BRANCHES;
 use super::{Goal, NOWHERE, Walker};
 
 /// Blocks that the fast path may walk without using the outcome of a branch: it does not see loops.
@@ -81,19 +81,20 @@ impl Walker {
             }};
         }
         'walk: while count >= 2 {
-            let (key, branches) = Key::new(start, bits, count, code);
-            if blocks == 0
-                && let Some(known) = self.pieces.get(&key)
-                && out.events.len() + RUNS <= Batch::FULL
-            {
-                known.append_to(&mut out.events, offset);
-                instructions += known.instructions;
-                past = Some((known.last, Control::Branch));
-                (bits, count, start) = (bits >> branches, count - branches, known.next);
-                lo = start;
-                continue;
+            let mut way = None;
+            if blocks == 0 {
+                let mut known = self.pieces.way(start, code, bits, count);
+                if let Some((last, next)) = self.pieces.follow(&mut known, &mut out.events, offset) {
+                    (bits, count, start, lo) = (known.bits, known.count, next, next);
+                    instructions += known.instructions;
+                    past = Some((last, Control::Branch));
+                    if count < 2 {
+                        break;
+                    }
+                }
+                way = Some(known);
             }
-            let (first, left, is_whole) = (out.events.len(), count - branches, blocks == 0);
+            let (first, left) = (out.events.len(), count.saturating_sub(BRANCHES).max(1));
             while count > left {
                 let Some(near) = self.cursor.near(start).filter(|_| blocks < MOST_BLOCKS) else {
                     break 'walk;
@@ -106,8 +107,11 @@ impl Walker {
                 blocks = if is_branch { 0 } else { blocks + 1 };
                 start = if is_branch & !taken { near.end() } else { near.target() };
                 lo = start;
-                if count == left && is_whole {
-                    self.pieces.keep(key, (near.last(), start), &out.events[first..]);
+                if count == left
+                    && let Some(way) = &way
+                {
+                    let last_length = near.end().wrapping_sub(near.last());
+                    self.pieces.keep(way, start, last_length, &out.events[first..]);
                 }
             }
         }

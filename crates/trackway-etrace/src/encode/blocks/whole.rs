@@ -52,9 +52,11 @@ impl Transfer {
 /// The step of an event, with its address, if it is an instruction that is known and retired.
 #[inline(always)]
 fn retired(event: Option<&Event>) -> Option<(u64, &Step)> {
-    let Some(Event { kind: EventKind::Step(step), .. }) = event else { return None };
+    let Some(Event { kind: EventKind::Step(step @ Step { pc: Some(pc), .. }), .. }) = event else {
+        return None;
+    };
     let is_known = (step.length > 0) & (step.outcome == Outcome::Retired);
-    step.pc.filter(|_| is_known).map(|pc| (pc, step))
+    is_known.then_some((*pc, step))
 }
 
 impl BlockBuilder {
@@ -120,9 +122,12 @@ impl BlockBuilder {
                 }
             }
             let at_target = recorded_target == Some(start);
-            recorded_target = extra.and_then(|extra| extra.target);
+            recorded_target = None;
+            if let Some(extra) = extra {
+                recorded_target = extra.target;
+                targets += u64::from(recorded_target.is_some());
+            }
             outcomes += u64::from(step.taken.is_some());
-            targets += u64::from(recorded_target.is_some());
             let Transfer { end, is_transfer, ilastsize, .. } = *transfer;
             let is_outcome = is_transfer & step.taken.is_some();
             let progress = Progress {
