@@ -12,6 +12,7 @@ mod layers;
 mod links;
 mod package;
 mod peers;
+mod policy;
 mod process;
 mod public;
 mod site;
@@ -36,6 +37,7 @@ cargo xtask dist [TARGET…] [--twice]  release archives, Debian packages, bill 
                                     --twice builds the commit again in another folder, and compares
 cargo xtask coverage [-p CRATE…]    lines of each crate that the tests run (cargo-llvm-cov, installed where it is missing)
 cargo xtask package                 packs the crates and installs the program from them into an empty folder
+cargo xtask policy                  licences, bans and sources of dependencies (cargo-deny, installed where it is missing)
 cargo xtask site                    the documentation as a site in target/site (mdBook, installed where it is missing)
 cargo xtask soak [SECS] [SEED]      every command on every trace, with little memory, killed at random
 cargo xtask fuzz [TARGET…] [--seconds N] [--keep]  fuzz targets, N seconds each (cargo-fuzz, installed where it is missing);
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(rest),
         Some("dist") => dist::run(rest),
         Some("package") => package::run(),
+        Some("policy") => policy::run(),
         Some("site") => site::run(),
         Some("soak") => soak::run(rest),
         Some("coverage") => coverage::run(rest),
