@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway::{Before, Counts, Ended, Health, ProgramCheck, Verdict, read_all, read_in_groups};
+use trackway::{Before, Comparisons, Counts, Ended, Health, ProgramCheck, Verdict, read_all, read_in_groups};
 use trackway_core::{Batch, Context, Isa, Observer, Source};
 use trackway_image::Image;
 
@@ -158,6 +158,23 @@ impl CheckedProgram {
     pub(crate) fn enter(&mut self, source: u16, context: &Context) {
         if let Some(check) = &mut self.0 {
             check.enter(source, context);
+        }
+    }
+
+    /// One for a thread that sees parts of the trace, and enters each.
+    pub(crate) fn apart(&self) -> Self {
+        CheckedProgram(self.0.as_ref().map(ProgramCheck::apart))
+    }
+
+    /// The comparisons since it was asked last.
+    pub(crate) fn take(&mut self) -> Comparisons {
+        self.0.as_mut().map(ProgramCheck::take).unwrap_or_default()
+    }
+
+    /// Adds those of the part that follows.
+    pub(crate) fn add(&mut self, part: Comparisons) {
+        if let Some(check) = &mut self.0 {
+            check.add(part);
         }
     }
 

@@ -44,6 +44,9 @@ pub trait Observer: Any + Send {
         let _ = save;
     }
 
+    /// After an error that decoding was continued after.
+    fn error(&mut self) {}
+
     /// An observer of the same type that has seen nothing yet.
     fn fork(&self) -> Box<dyn Observer>;
 

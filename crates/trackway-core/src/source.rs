@@ -77,6 +77,20 @@ pub trait Source: Send {
         Ok(false)
     }
 
+    /// The observer that it shows every batch to, for a caller that does so in its place: to [forks](Observer::fork) of it, on any
+    /// thread, which it merges in order, with the [places](Source::save) between them. None if there is no such observer, or the
+    /// batches are not those that it has to see.
+    fn lend(&mut self) -> Option<Box<dyn Observer>> {
+        None
+    }
+
+    /// Takes back what it has [lent](Source::lend).
+    fn take_back(&mut self, observer: Box<dyn Observer>) {
+        if let Some(inner) = self.inner_mut() {
+            inner.take_back(observer);
+        }
+    }
+
     /// The context before the next batch; after [`restore`](Source::restore) that of events never delivered.
     fn context(&self) -> Context {
         self.inner().map_or_else(Context::default, |inner| inner.context())

@@ -214,7 +214,7 @@ fn lower(
     options: &ConvertOptions,
     progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
-    let Events { mut source, meta: all, program, threads, check } = events;
+    let Events { mut source, meta: all, program, threads, mut check } = events;
     let split = all.sources.len() > 1 && !into.holds_several_sources();
     let metas = if split { one_each(&all) } else { vec![all.clone()] };
     let mut outputs: Vec<Written> = Vec::new();
@@ -229,14 +229,19 @@ fn lower(
         outputs.push(Written { target, ledger: None, source: split.then_some(n as u16) });
     }
     let mut count = 0;
-    let mut past = Past { contexts: Contexts::new(&all), check };
+    let apart = check.as_ref().map(ProgramCheck::apart);
+    let mut past = Past(Contexts::new(&all));
     let (health, ended) = read_in_groups(
         &mut *source,
         (threads, options.strict),
         &mut past,
         progress,
-        || (),
-        |(), mut contexts, batches| {
+        || apart.as_ref().map(ProgramCheck::apart),
+        |check, mut contexts, batches| {
+            if let (Some(check), Some(first)) = (&mut *check, batches.first()) {
+                check.enter(first.source, contexts.of(first.source));
+                batches.iter().for_each(|batch| check.observe(batch));
+            }
             let mut facts: Vec<(u16, Counts)> = Vec::new();
             for batch in batches {
                 if facts.last().is_none_or(|(source, _)| *source != batch.source) {
@@ -248,9 +253,13 @@ fn lower(
             }
             let is_gap = |event: &&Event| matches!(event.kind, EventKind::Gap(_));
             let events = batches.iter().flat_map(|batch| &batch.events);
-            (facts, events.filter(|event| !is_gap(event)).count() as u64)
+            let events = events.filter(|event| !is_gap(event)).count() as u64;
+            (facts, events, check.as_mut().map(ProgramCheck::take))
         },
-        |(facts, events), batches| {
+        |(facts, events, compared), batches| {
+            if let (Some(check), Some(compared)) = (&mut check, compared) {
+                check.add(compared);
+            }
             count += events;
             let place = |source: u16| if split { usize::from(source) } else { 0 };
             for (source, facts) in facts {
@@ -268,7 +277,7 @@ fn lower(
     if let Err(Ended::Caller(error)) = ended {
         return Err(of_target(error.into()));
     }
-    let verdict = past.check.map(|check| check.verdict()).unwrap_or_default();
+    let verdict = check.map(|check| check.verdict()).unwrap_or_default();
     if verdict.is_wrong() {
         return Err(Error::Config(verdict.to_string()));
     }
@@ -296,23 +305,17 @@ fn lower(
 }
 
 /// State that counting and comparing need from the events before.
-struct Past {
-    contexts: Contexts,
-    check: Option<ProgramCheck>,
-}
+struct Past(Contexts);
 
 impl Before for Past {
     type State = Contexts;
 
     fn state(&self) -> Contexts {
-        self.contexts.clone()
+        self.0.clone()
     }
 
     fn batch(&mut self, batch: &Batch) {
-        if let Some(check) = &mut self.check {
-            check.observe(batch);
-        }
-        batch.contexts.iter().for_each(|context| self.contexts.of(batch.source).update(context));
+        batch.contexts.iter().for_each(|context| self.0.of(batch.source).update(context));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Event, EventKind, Meta, Result, Saved, Source};
+use trackway_core::{Batch, Context, Event, EventKind, Meta, Observer, Result, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
@@ -58,6 +58,14 @@ impl Source for Expand {
         if batch.source != self.source {
             self.enter(batch.source, Context::default());
         }
+        let is_run = |event: &Event| matches!(event.kind, EventKind::Run(run) if !run.withdrawn);
+        if !batch.events.iter().any(is_run) {
+            if !batch.contexts.is_empty() {
+                batch.contexts.iter().for_each(|context| self.context.update(context));
+                self.memory = program(&self.programs, self.source).memory(&self.context);
+            }
+            return Ok(more);
+        }
         self.events.clear();
         std::mem::swap(&mut self.events, &mut batch.events);
         for n in 0..self.events.len() {
@@ -102,5 +110,10 @@ impl Source for Expand {
 
     fn doubtful(&self) -> u64 {
         self.doubtful
+    }
+
+    fn lend(&mut self) -> Option<Box<dyn Observer>> {
+        // Of a flow format it shows steps in the place of runs.
+        if self.meta().flow_only { None } else { self.inner.lend() }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::convert::Infallible;
 
-use trackway_core::{Batch, Observer, Pool, Source, in_order_with};
+use trackway_core::{Batch, Observer, Pool, Saved, Source, in_order_with};
 
 use crate::health::{Ended, Health};
 
 /// Events or instructions of a group, at least: enough that threads seldom wait for each other, few enough for the cache of
 /// a core.
 const ENOUGH: u64 = 1 << 13;
+
+/// Instructions between two places that are saved for an observer.
+const DISTANCE: u64 = 1 << 14;
 
 /// Knowledge of the events before a group, for the work on it.
 pub trait Before: Send {
@@ -35,6 +38,7 @@ pub fn read_in_groups<B: Before, L, T: Send, E>(
     mut join: impl FnMut(T, &mut [Batch]) -> Result<(), E>,
 ) -> (Health, Result<(), Ended<E>>) {
     let spare = Pool::default();
+    let mut lent = if threads > 1 { source.lend() } else { None };
     let mut groups = Groups {
         source,
         strict,
@@ -44,20 +48,31 @@ pub fn read_in_groups<B: Before, L, T: Send, E>(
         progress,
         health: Health::default(),
         spare: &spare,
+        fork: lent.as_ref().map(|lent| lent.fork()),
+        since: 0,
         ended: None,
     };
     let joined = in_order_with(
         threads,
         &mut groups,
         local,
-        |own, group| (work(own, group.before, &group.batches[..group.used]), group.batches, group.used),
-        |(result, mut batches, used)| {
+        |own, group| {
+            let Group { before, batches, used, part } = group;
+            let seen = part.map(|part| part.seen(&batches[..used]));
+            (work(own, before, &batches[..used]), batches, used, seen)
+        },
+        |(result, mut batches, used, seen)| {
+            if let (Some(lent), Some((part, mut place))) = (&mut lent, seen) {
+                lent.merge(part);
+                lent.place(&mut || place.take());
+            }
             let joined = join(result, &mut batches[..used]);
             spare.put(batches);
             joined
         },
     );
     let Groups { source, mut health, ended, .. } = groups;
+    lent.into_iter().for_each(|lent| source.take_back(lent));
     health.finish(source);
     let ended = match (joined, ended) {
         (Err(error), _) => Err(Ended::Caller(error)),
@@ -75,6 +90,26 @@ struct Group<S> {
     batches: Vec<Batch>,
     /// Batches of this group; the others are there to be filled again.
     used: usize,
+    part: Option<Lent>,
+}
+
+/// A part for an observer that was [lent](Source::lend).
+struct Lent {
+    fork: Box<dyn Observer>,
+    /// Errors that end it.
+    errors: u64,
+    /// The place after it, where one is due.
+    place: Option<Saved>,
+}
+
+impl Lent {
+    /// Shows it the batches.
+    fn seen(self, batches: &[Batch]) -> (Box<dyn Observer>, Option<Saved>) {
+        let Lent { mut fork, errors, place } = self;
+        batches.iter().for_each(|batch| fork.observe(batch));
+        (0..errors).for_each(|_| fork.error());
+        (fork, place)
+    }
 }
 
 /// Reads groups, past damage where possible.
@@ -86,6 +121,10 @@ struct Groups<'g, B, P> {
     progress: P,
     health: Health,
     spare: &'g Pool<Vec<Batch>>,
+    /// What every part of a lent observer begins as.
+    fork: Option<Box<dyn Observer>>,
+    /// Instructions since the last place.
+    since: u64,
     /// Nothing more is read.
     ended: Option<Result<(), Ended<Infallible>>>,
 }
@@ -98,12 +137,14 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
             return None;
         }
         let (before, mut batches) = (self.past.state(), self.spare.take_or(Vec::new));
-        let (mut used, mut held) = (0, 0);
-        while held < self.enough && self.ended.is_none() {
+        let (mut used, mut held, mut errors) = (0, 0, 0);
+        let begun = self.health.counts.instructions;
+        // An error ends a group: it belongs between two batches.
+        while held < self.enough && errors == 0 && self.ended.is_none() {
             if used == batches.len() {
                 batches.push(Batch::default());
             }
-            let batch = &mut batches[used];
+            let (batch, passed) = (&mut batches[used], self.health.errors);
             let read = self.health.step(self.source, self.strict, |source, counts| {
                 let more = source.fill(batch).map_err(Ended::Error)?;
                 // At the end it is empty, and of any source.
@@ -121,9 +162,19 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
                     (self.progress)(self.source, &self.health);
                     self.ended = (!more).then_some(Ok(()));
                 }
-                Err(ended) => self.ended = Some(Err(ended)),
+                Err(ended) => {
+                    errors += u64::from(!matches!(ended, Ended::Caller(_)));
+                    self.ended = Some(Err(ended));
+                }
             }
+            errors += self.health.errors - passed;
         }
-        Some(Group { before, batches, used })
+        self.since += self.health.counts.instructions - begun;
+        let part = self.fork.as_ref().map(|fork| {
+            let place = if self.since >= DISTANCE { self.source.save() } else { None };
+            self.since = if place.is_some() { 0 } else { self.since };
+            Lent { fork: fork.fork(), errors, place }
+        });
+        Some(Group { before, batches, used, part })
     }
 }

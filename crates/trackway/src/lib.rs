@@ -57,7 +57,9 @@ pub use groups::{Before, read_in_groups};
 pub use health::{Counts, Ended, Health, Passed, read_all};
 pub use locate::never_reached;
 pub use position::{Follow, Position, Tally};
-pub use program_check::{Compared, ProgramCheck, RULES as PROGRAM_RULES, Verdict, check_with_program};
+pub use program_check::{
+    Compared, Comparisons, ProgramCheck, RULES as PROGRAM_RULES, Verdict, check_with_program,
+};
 pub use proof::Prove;
 pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};

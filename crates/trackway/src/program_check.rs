@@ -134,6 +134,10 @@ pub struct ProgramCheck {
     blind: bool,
 }
 
+/// Comparisons of a part of a trace.
+#[derive(Debug, Default)]
+pub struct Comparisons(Vec<(u16, Compared)>);
+
 /// The result of [`ProgramCheck`], in distinct addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
@@ -219,10 +223,31 @@ impl ProgramCheck {
         }
     }
 
-    /// Before the first batch: the part begins in this context of this source.
+    /// Before the first batch of a part, which begins in this context of this source.
     pub fn enter(&mut self, source: u16, context: &Context) {
-        (self.source, self.context) = (Some(source), *context);
+        if self.source == Some(source) && self.context == *context {
+            return;
+        }
+        if self.source.replace(source) != Some(source) {
+            self.recent.fill(u64::MAX);
+        }
+        self.context = *context;
         self.follow_context(source);
+    }
+
+    /// One for a thread that sees parts of the same trace in order, and [enters](ProgramCheck::enter) each.
+    pub fn apart(&self) -> Self {
+        Self::with(self.isa, Arc::clone(&self.programs), self.blind)
+    }
+
+    /// The comparisons since it was asked last, for [`add`](ProgramCheck::add).
+    pub fn take(&mut self) -> Comparisons {
+        Comparisons(std::mem::take(&mut self.compared))
+    }
+
+    /// Adds those of the part that follows.
+    pub fn add(&mut self, part: Comparisons) {
+        part.0.into_iter().for_each(|(source, one)| self.keep(source, one));
     }
 
     /// The comparisons in few bytes, for [`unpack`](ProgramCheck::unpack).
@@ -282,7 +307,7 @@ impl ProgramCheck {
     }
 
     fn keep(&mut self, source: u16, one: Compared) {
-        if self.compared.len() < COMPARED && self.seen.insert((source, one.pc)) {
+        if self.seen.len() < COMPARED && self.seen.insert((source, one.pc)) {
             self.compared.push((source, one));
         }
     }
@@ -290,7 +315,7 @@ impl ProgramCheck {
 
 impl Observer for ProgramCheck {
     fn observe(&mut self, batch: &Batch) {
-        if self.blind || self.programs.is_empty() || self.compared.len() >= COMPARED {
+        if self.blind || self.programs.is_empty() || self.seen.len() >= COMPARED {
             return;
         }
         if self.source.replace(batch.source) != Some(batch.source) {

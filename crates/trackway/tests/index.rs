@@ -11,7 +11,9 @@ use trackway::events::{Batch, Context, Count, EventKind, Input, Isa, Observer, S
 use trackway::format::{Format, Opening, Program, Settings, Writing};
 use trackway::index::{Builder, Cache, Fault, Index, Part, beside};
 use trackway::io::Target;
-use trackway::{ConvertOptions, FORMATS, Indexing, Options, Position, Prove, Trace, convert_with};
+use trackway::{
+    Before, ConvertOptions, FORMATS, Indexing, Options, Position, Prove, Trace, convert_with, read_in_groups,
+};
 use trackway_hart::machine::{Machine, MachineConfig};
 use trackway_hart::{Config, RecordOptions, Recorder};
 
@@ -459,6 +461,74 @@ fn an_index_is_made_on_the_way() {
     let beside_only = Options { index: Indexing::Beside, ..options };
     batches(&mut *beside_only.open(&path).unwrap().events().unwrap());
     assert!(folder.cached().is_empty());
+}
+
+/// Nothing has to be known of the events before.
+struct Alone;
+
+impl Before for Alone {
+    type State = ();
+
+    fn state(&self) {}
+
+    fn batch(&mut self, _: &Batch) {}
+}
+
+/// Threads that read in groups show the batches to the index themselves.
+#[test]
+fn an_index_is_made_in_groups() {
+    let folder = Folder::new("in-groups");
+    let (elf, mut recorder) = recorder(100_000);
+    let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
+    let formats: [(&'static dyn Format, bool); 2] =
+        [(&trackway::stf::FORMAT, false), (&trackway::tandem::FORMAT, true)];
+    for (format, damage) in formats {
+        let (path, options) = written(&folder, format, &elf, &meta, &run).unwrap();
+        if damage {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 64].fill(0xee);
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let options = Options { index: Indexing::Cache(folder.cache(), Duration::ZERO), ..options };
+        let read = |threads: usize| {
+            folder.cached().iter().for_each(|file| std::fs::remove_file(file).unwrap());
+            let mut source = options.clone().threads(threads).open(&path).unwrap().events().unwrap();
+            let (health, ended) = read_in_groups::<_, _, _, ()>(
+                &mut *source,
+                (threads, false),
+                &mut Alone,
+                |_, _| {},
+                || (),
+                |(), (), _| (),
+                |(), _| Ok(()),
+            );
+            ended.unwrap();
+            drop(source);
+            let index = options.open(&path).unwrap().index().unwrap();
+            (health, index.sources.values().next().unwrap().clone())
+        };
+        let (health, alone) = read(1);
+        assert_eq!(health.errors > 0, damage);
+        for threads in 2..4 {
+            let (_, found) = read(threads);
+            assert_eq!((found.all, found.is_complete), (alone.all, true), "{} {threads}", format.id());
+            assert!(found.checkpoints.len() >= 3, "{}", found.checkpoints.len());
+            // Each is where it says it is, and as many errors are before it.
+            for checkpoint in &found.checkpoints {
+                let mut trace = off(&options).open(&path).unwrap();
+                let (mut source, mut batch, mut errors) = (trace.events().unwrap(), Batch::default(), 0);
+                while source.save().is_none_or(|saved| saved.position < checkpoint.saved.position) {
+                    if source.fill(&mut batch).is_err() {
+                        errors += 1;
+                        assert!(source.resync().unwrap());
+                    }
+                }
+                assert_eq!(source.save().unwrap(), checkpoint.saved);
+                assert_eq!(checkpoint.before.errors, errors);
+            }
+        }
+    }
 }
 
 #[test]

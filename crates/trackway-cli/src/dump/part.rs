@@ -14,7 +14,7 @@ use crate::index::{LONG, cannot_enter};
 use crate::progress::Progress;
 use crate::report::{placed, say};
 use crate::view::{Budget, View};
-use crate::walk::{CheckedProgram, checked_program, walk, walk_in_groups};
+use crate::walk::{checked_program, walk, walk_in_groups};
 
 /// Bytes of text that are written at once.
 const BLOCK: usize = 1 << 16;
@@ -49,7 +49,6 @@ pub(super) type NewView<'v> = dyn Fn() -> Box<dyn View> + Sync + 'v;
 struct Past {
     source: Option<u16>,
     context: Context,
-    check: CheckedProgram,
 }
 
 impl Before for Past {
@@ -60,7 +59,6 @@ impl Before for Past {
     }
 
     fn batch(&mut self, batch: &Batch) {
-        self.check.observe(batch);
         if self.source.replace(batch.source).is_some_and(|before| before != batch.source) {
             self.context = Context::default();
         }
@@ -194,26 +192,32 @@ impl<'a> Part<'a> {
     ) -> (Health, Result<(), Failure>) {
         let args = self.args;
         let progress = Progress::beside_output(args.common.quiet);
-        let check = checked_program(source.meta().isa, self.programs);
-        let mut past = Past { source: None, context: self.context, check };
+        let mut check = checked_program(source.meta().isa, self.programs);
+        let apart = check.apart();
+        let mut past = Past { source: None, context: self.context };
         let texts = Pool::default();
         let (health, ended) = walk_in_groups(
             (&args.common, &args.file, threads),
             source,
             &progress,
             &mut past,
-            || (self.clone(), new_view()),
-            |(part, view), before, batches| {
+            || (self.clone(), new_view(), apart.apart()),
+            |(part, view, check), before, batches| {
                 *view.text() = texts.take_or(Vec::new);
                 part.begin(before, &mut **view)?;
+                if let (Some(source), context) = before {
+                    check.enter(source, &context);
+                }
                 for batch in batches {
+                    check.observe(batch);
                     // Without a limit nothing ends it.
                     let _ = part.batch(batch, &mut **view, |_| Ok(()))?;
                 }
-                Ok((view.end_part(), std::mem::take(view.text())))
+                Ok((view.end_part(), std::mem::take(view.text()), check.take()))
             },
             |shown: Result<_, Failure>| {
-                let (ends, mut text) = shown?;
+                let (ends, mut text, compared) = shown?;
+                check.add(compared);
                 view.join(ends)?;
                 out.write_all(view.text())?;
                 view.text().clear();
@@ -224,7 +228,7 @@ impl<'a> Part<'a> {
             },
         );
         drop(progress);
-        past.check.warn();
+        check.warn();
         (health, ended)
     }
 

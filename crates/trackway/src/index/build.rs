@@ -265,11 +265,6 @@ impl Builder {
         &mut self.sources[source]
     }
 
-    /// Counts an error after which decoding continues.
-    pub fn error(&mut self) {
-        self.source(self.current).now.errors += 1;
-    }
-
     /// The index. `is_complete` says that the trace was read to its end; sources before the current one are complete
     /// anyway.
     pub fn finish(mut self, is_complete: bool) -> Index {
@@ -292,6 +287,10 @@ impl Observer for Builder {
     fn observe(&mut self, batch: &Batch) {
         self.current = batch.source.into();
         self.source(batch.source.into()).observe(batch);
+    }
+
+    fn error(&mut self) {
+        self.source(self.current).now.errors += 1;
     }
 
     fn fork(&self) -> Box<dyn Observer> {

@@ -27,6 +27,8 @@ pub(crate) struct Indexed {
     keep: Option<Keep>,
     /// Looks on from the start of the trace, or from the last checkpoint.
     builder: Option<Builder>,
+    /// Somebody else shows it the batches.
+    is_lent: bool,
     /// Nothing was read yet.
     is_new: bool,
     /// Read to its end.
@@ -43,7 +45,8 @@ impl Indexed {
         strict: bool,
     ) -> Self {
         let (is_new, is_complete, spent) = (true, false, Duration::ZERO);
-        Indexed { inner, index, strict, keep, builder: None, is_new, is_complete, spent }
+        let is_lent = false;
+        Indexed { inner, index, strict, keep, builder: None, is_lent, is_new, is_complete, spent }
     }
 
     /// The part of the only source.
@@ -96,7 +99,7 @@ impl Indexed {
     /// Counts an error; one that ends everything makes no index.
     fn failed(&mut self, error: Error) -> Error {
         if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) {
-            self.builder = None;
+            (self.builder, self.is_lent) = (None, false);
         }
         if let Some(builder) = &mut self.builder {
             builder.error();
@@ -120,10 +123,12 @@ impl Source for Indexed {
 
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         self.begin();
-        let Some(builder) = &mut self.builder else { return self.inner.fill(batch) };
+        if self.builder.is_none() && !self.is_lent {
+            return self.inner.fill(batch);
+        }
         let start = Instant::now();
         let filled = self.inner.fill(batch);
-        if filled == Ok(true) {
+        if let (Ok(true), Some(builder)) = (&filled, &mut self.builder) {
             builder.observe(batch);
             builder.place(&mut || self.inner.save());
         }
@@ -143,6 +148,19 @@ impl Source for Indexed {
         self.spent += start.elapsed();
         self.is_complete |= observed == Ok(false);
         observed.map_err(|error| self.failed(error))
+    }
+
+    fn lend(&mut self) -> Option<Box<dyn Observer>> {
+        self.begin();
+        // An error belongs to a source, which a part without events does not know.
+        let builder = if self.meta().sources.len() > 1 { None } else { self.builder.take() };
+        self.is_lent = builder.is_some();
+        builder.map(|builder| Box::new(builder) as Box<dyn Observer>)
+    }
+
+    fn take_back(&mut self, observer: Box<dyn Observer>) {
+        // After an error that ends everything there is no index.
+        self.builder = std::mem::take(&mut self.is_lent).then(|| *observer.downcast());
     }
 
     fn resync(&mut self) -> Result<bool> {
