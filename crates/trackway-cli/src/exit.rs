@@ -91,6 +91,9 @@ pub(crate) enum Failure {
     /// A trace whose path had to be followed, and nowhere could be.
     #[error("{0}")]
     Unfollowed(String),
+    /// A panic; its place and reason are on stderr already.
+    #[error("this is a defect of trackway: please report it, with the lines above and the command")]
+    Defect,
 }
 
 /// True if a signal ended the run.
@@ -169,7 +172,7 @@ impl Failure {
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
             Failure::Unfollowed(_) => Exit::Unreadable,
-            Failure::Unproved { .. } => Exit::Internal,
+            Failure::Unproved { .. } | Failure::Defect => Exit::Internal,
             // A closed pipe means that the reader has enough.
             Failure::Output(error) | Failure::Written { error, .. }
                 if error.kind() == std::io::ErrorKind::BrokenPipe =>

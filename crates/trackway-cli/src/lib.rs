@@ -73,6 +73,8 @@ mod viewer;
 mod walk;
 mod why;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use clap::FromArgMatches;
 use trackway::format::Format;
 
@@ -96,7 +98,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Dump(args) if args.raw => "dump --raw",
         _ => "",
     };
-    let outcome = execute(cli.command);
+    let outcome = contained(|| execute(cli.command));
     interrupt::end();
     pager::wait();
     match outcome {
@@ -109,6 +111,11 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
             report::failure(&failure, tried).into()
         }
     }
+}
+
+/// A panic is a failure like others: it ends what is on the way, and has an exit code.
+fn contained(command: impl FnOnce() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or(Err(Failure::Defect))
 }
 
 /// Runs a command.
@@ -150,5 +157,16 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
         Command::Help(args) => pages::help(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_has_an_exit_code() {
+        assert_eq!(contained(|| panic!("a defect")).unwrap_err().exit(), Exit::Internal);
+        assert_eq!(contained(|| Ok(Exit::Found)).unwrap(), Exit::Found);
     }
 }
