@@ -365,7 +365,8 @@ fn each_access(batch: &Batch, accesses: Accesses, each: &mut impl FnMut(Fact, u6
         let joined = rest.iter().zip(more).take_while(|(one, next)| one.adjoins(next)).count() + 1;
         let (group, others) = rest.split_at(joined);
         rest = others;
-        let size = group.iter().map(|access| access.size).sum();
+        // A range may claim any size.
+        let size = group.iter().fold(0u64, |size, access| size.saturating_add(access.size));
         let address = if first.unplaced { u64::MAX } else { first.address };
         each(Fact::MemoryAccesses, digest([first.kind as u64, address, size]));
         if group.iter().all(|access| access.data != Value::Unknown) {
