@@ -56,9 +56,16 @@ impl Counts {
 
 impl Observer for Counts {
     fn observe(&mut self, batch: &Batch) {
-        // Sums of its own stay in registers.
+        // Sums of its own stay in registers, and most events are steps.
         let mut counts = Counts::default();
-        batch.events.iter().for_each(|event| counts.add(batch, event));
+        let mut rest = &batch.events[..];
+        loop {
+            let steps = rest.iter().take_while(|event| matches!(event.kind, EventKind::Step(_))).count();
+            counts.instructions += steps as u64;
+            let Some((event, after)) = rest[steps..].split_first() else { break };
+            counts.add(batch, event);
+            rest = after;
+        }
         counts.add_source(batch.source.into(), counts.instructions);
         self.add_all(&counts);
     }

@@ -83,8 +83,6 @@ pub(crate) struct Known {
 struct Flow {
     state: FlowState,
     stage: Stage,
-    /// Place of the packet.
-    offset: u64,
     /// Length of the frame in bytes.
     len: u32,
     /// Time stamp of the frame.
@@ -116,7 +114,6 @@ impl Decoder {
             flow: Flow {
                 state: FlowState::Fresh,
                 stage: Stage::Idle,
-                offset: 0,
                 len: 0,
                 stamp: None,
                 address: 0,
@@ -144,7 +141,6 @@ impl Decoder {
     #[inline]
     pub(crate) fn accept(&mut self, packet: Packet, offset: u64, len: u32, stamp: Option<u64>) {
         self.packet = packet;
-        self.flow.offset = offset;
         self.walker.offset = offset;
         self.flow.stamp = stamp;
         self.flow.stage = Stage::First;
@@ -269,7 +265,7 @@ impl Decoder {
                 && let Some(value) = self.flow.stamp.take()
             {
                 let time = Time { kind: TimeKind::Timestamp, value: Some(value), clock: 1 };
-                out.push(self.flow.offset, EventKind::Time(time));
+                out.push(self.walker.offset, EventKind::Time(time));
             }
         }
     }
@@ -318,7 +314,7 @@ impl Decoder {
     fn first_blind(&mut self, out: &mut Batch) {
         self.flow.stage = Stage::Idle;
         if !matches!(self.packet, Packet::Support(_)) && self.flow.blind.replace(true) == Some(false) {
-            out.push_gap(self.flow.offset, Gap::new(GapReason::NoCode));
+            out.push_gap(self.walker.offset, Gap::new(GapReason::NoCode));
         }
         match self.packet {
             Packet::Start(start) => {
@@ -331,7 +327,7 @@ impl Decoder {
                 let at = self.address_of(packet.address);
                 let implied = self.walker.options.implicit_exception;
                 let to = Some(at).filter(|_| packet.thaddr && !implied);
-                out.push_trap(self.flow.offset, Trap { to, ..self.trap_event(&packet, None) });
+                out.push_trap(self.walker.offset, Trap { to, ..self.trap_event(&packet, None) });
             }
             Packet::Context(context) => {
                 self.note_time(context.time, out);
@@ -482,7 +478,7 @@ impl Decoder {
     fn note_time(&mut self, time: u64, out: &mut Batch) {
         if self.config.has_time() {
             let time = Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 };
-            out.push(self.flow.offset, EventKind::Time(time));
+            out.push(self.walker.offset, EventKind::Time(time));
         }
     }
 
@@ -497,7 +493,7 @@ impl Decoder {
                 change: new_context.map(|_| change),
                 ..Context::default()
             };
-            out.push_context(self.flow.offset, event);
+            out.push_context(self.walker.offset, event);
         }
         self.flow.privilege = privilege.or(self.flow.privilege);
         self.flow.context = context.or(self.flow.context);

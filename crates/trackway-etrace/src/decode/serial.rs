@@ -144,7 +144,7 @@ impl Serial {
             self.decoder.resume(start.carried);
         }
         if start.skipped > 0 {
-            self.decoder.skip(start.skipped);
+            self.decoder.skip(start.skipped, start.offset);
         }
         self.reader.jump(start.offset, start.index, start.carried.options);
         self.begins = start.begins;
@@ -334,7 +334,7 @@ impl Serial {
             }
             Some(0) => true,
             Some(skipped) => {
-                self.decoder.skip(skipped);
+                self.decoder.skip(skipped, self.reader.offset());
                 true
             }
         })

@@ -11,7 +11,7 @@ use crate::index::{Identity, Index};
 /// `TRACKWAY` and an end of line, so that a transfer as text is noticed.
 const MAGIC: [u8; 12] = *b"TRACKWAYX\r\n\x1a";
 /// Version of the format.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// Bytes before the payload: magic, version, length and checksum of the payload.
 const HEADER: usize = 12 + 4 + 8 + 4;
 /// The largest payload that is read, decompressed: an index that was not made by Trackway allocates no more.

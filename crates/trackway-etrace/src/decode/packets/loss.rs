@@ -15,7 +15,7 @@ impl Decoder {
         if self.config.data.enable {
             let options = &self.walker.options;
             let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
-            emit_marker(self.flow.offset, markers::MODES, &[bits], out);
+            emit_marker(self.walker.offset, markers::MODES, &[bits], out);
         }
         if support.dloss && self.config.data.enable && support.qual_status != qual_status::TRACE_LOST {
             // Accesses are missing, and no instruction is.
@@ -24,7 +24,7 @@ impl Decoder {
                 self.walker.emit_through(Exit::Next, false, out);
             }
             let (from, instructions) = (on.then_some(self.walker.pc), Some(0));
-            out.push_gap(self.flow.offset, Gap { from, instructions, ..Gap::new(GapReason::Overflow) });
+            out.push_gap(self.walker.offset, Gap { from, instructions, ..Gap::new(GapReason::Overflow) });
         }
         if support.qual_status == qual_status::NO_CHANGE {
             return;
@@ -51,7 +51,7 @@ impl Decoder {
             self.flow.state = FlowState::Lost;
             self.flow.lost = Some((from, GapReason::Overflow));
         } else {
-            out.push(self.flow.offset, EventKind::Mark(Mark::new(MarkKind::TraceOff)));
+            out.push(self.walker.offset, EventKind::Mark(Mark::new(MarkKind::TraceOff)));
         }
         self.flow.skipped = 0;
     }
@@ -93,8 +93,9 @@ impl Decoder {
         self.flow.lost.get_or_insert((None, GapReason::BadInput));
     }
 
-    /// Counts bytes that were skipped to find a frame again.
-    pub(crate) fn skip(&mut self, bytes: u64) {
+    /// Counts bytes that were skipped to find a frame again, at `offset`.
+    pub(crate) fn skip(&mut self, bytes: u64, offset: u64) {
+        self.walker.offset = offset;
         self.flow.state = FlowState::Lost;
         self.flow.lost.get_or_insert((None, GapReason::BadInput));
         self.flow.skipped += bytes;
@@ -104,7 +105,7 @@ impl Decoder {
     pub(super) fn emit_resumption(&mut self, to: u64, out: &mut Batch) {
         self.emit_loss(Some(to), out);
         if self.flow.state == FlowState::Off {
-            out.push(self.flow.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
+            out.push(self.walker.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
         }
     }
 
@@ -128,7 +129,7 @@ impl Decoder {
     pub(super) fn emit_gap_to(&mut self, to: Option<u64>, out: &mut Batch) {
         let (from, reason) = self.flow.lost.take().unwrap_or((None, GapReason::LostSync));
         let bytes = Some(std::mem::take(&mut self.flow.skipped)).filter(|bytes| *bytes > 0);
-        out.push_gap(self.flow.offset, Gap { from, to, bytes, ..Gap::new(reason) });
+        out.push_gap(self.walker.offset, Gap { from, to, bytes, ..Gap::new(reason) });
     }
 
     pub(super) fn emit_held_trap(&mut self, to: Option<u64>, out: &mut Batch) {
@@ -158,16 +159,16 @@ impl Decoder {
         self.emit_held_trap(None, out);
         let class = self.walker.control().filter(|_| fault.pc().is_some());
         let mut text =
-            format!("{} at {:#x} cannot be followed: {fault}", self.packet.title(), self.flow.offset);
+            format!("{} at {:#x} cannot be followed: {fault}", self.packet.title(), self.walker.offset);
         if let Some(control) = class {
             text += &format!("; the walk reached {:#x}, which is {control:?} in the program", self.walker.pc);
         }
         let span = out.add_bytes(text.as_bytes());
-        out.push(self.flow.offset, EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) }));
+        out.push(self.walker.offset, EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) }));
         self.flow.lost = Some((on.then_some(self.walker.pc), GapReason::LostSync));
         self.flow.state = FlowState::Lost;
         self.walker.outcomes.clear();
         self.walker.inferred = false;
-        Err(fault.kind().at(self.flow.offset, self.packet.title(), fault.field(), self.packet.section()))
+        Err(fault.kind().at(self.walker.offset, self.packet.title(), fault.field(), self.packet.section()))
     }
 }

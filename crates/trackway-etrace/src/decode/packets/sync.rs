@@ -72,12 +72,12 @@ impl Decoder {
         }
         let trap = Trap { to: handler, ..self.trap_event(packet, epc) };
         if !packet.thaddr {
-            self.held = Some((self.flow.offset, trap));
+            self.held = Some((self.walker.offset, trap));
             self.flow.state = FlowState::Trapped;
             self.flow.stage = Stage::Idle;
             return Ok(());
         }
-        out.push_trap(self.flow.offset, trap);
+        out.push_trap(self.walker.offset, trap);
         self.flow.state = FlowState::Trapped;
         if handler.is_none() {
             return Err(Fault::NoHandler { cause: packet.ecause });
@@ -144,7 +144,7 @@ impl Decoder {
             _ => return,
         };
         if self.config.data.enable {
-            emit_marker(self.flow.offset, markers::BEGIN, &[], out);
+            emit_marker(self.walker.offset, markers::BEGIN, &[], out);
         }
         let before = match self.packet {
             Packet::Start(_) if self.flow.state == FlowState::On && self.walker.options.sijump => {
