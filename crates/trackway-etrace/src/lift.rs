@@ -272,10 +272,16 @@ impl SourceDecoder {
                     return Ok(true);
                 }
             }
-            self.serial = None;
+            let before = self.serial.take();
             let Some(scanner) = &mut self.scanner else { return self.end() };
             let Some(part) = self.waiting.pop_front().or_else(|| scanner.next()) else { return self.end() };
-            self.serial = Some(Box::new(Serial::part(scanner.bytes(), &self.setup, &part)));
+            let mut serial = Box::new(Serial::part(scanner.bytes(), &self.setup, &part));
+            if let Some(mut before) = before {
+                let mut known = Known::default();
+                before.exchange(&mut known);
+                serial.exchange(&mut known);
+            }
+            self.serial = Some(serial);
         }
     }
 
