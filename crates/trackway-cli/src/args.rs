@@ -553,7 +553,7 @@ pub(crate) struct RecordArgs {
     /// Run it under QEMU instead of the golden model: AArch64, AArch32, RISC-V. QEMU's user mode does not confine it
     #[arg(long, value_name = "MODE")]
     pub(crate) qemu: Option<QemuMode>,
-    /// QEMU: trackway's plugin, or the folder that has it for each API [default: TRACKWAY_QEMU_PLUGIN, else beside trackway]
+    /// QEMU: trackway's plugin, or the folder that has it for each API [default: TRACKWAY_QEMU_PLUGIN, else beside trackway or in ../lib/trackway]
     #[arg(long, value_name = "FILE", requires = "qemu")]
     pub(crate) plugin: Option<PathBuf>,
     /// QEMU: end the program after N recorded instructions

@@ -216,9 +216,8 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
         return Err(Failure::Usage(text));
     }
     let named = args.plugin.clone().or_else(|| std::env::var_os("TRACKWAY_QEMU_PLUGIN").map(PathBuf::from));
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-    let plugin = Plugins { named, folders: beside.into_iter().collect() }.find(&qemu).map_err(wrong)?;
+    let folders = std::env::current_exe().map(|own| plugin_folders(&own)).unwrap_or_default();
+    let plugin = Plugins { named, folders }.find(&qemu).map_err(wrong)?;
     let variable = |text: &String| {
         let pair = text.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
         pair.ok_or_else(|| Failure::Usage(format!("--env {text}: not NAME=VALUE")))
@@ -236,6 +235,13 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
         skip_libs: args.skip_libs,
         registers: args.regs,
     })
+}
+
+/// Where the plugin is looked for: beside the program, as in a build, or in `lib/trackway`, as archives and packages have it.
+fn plugin_folders(own: &Path) -> Vec<PathBuf> {
+    let beside = own.parent();
+    let installed = beside.and_then(Path::parent).map(|prefix| prefix.join("lib/trackway"));
+    beside.map(Path::to_path_buf).into_iter().chain(installed).collect()
 }
 
 /// Refuses what QEMU cannot do, and what a format cannot hold.
@@ -331,5 +337,16 @@ fn kind(terminal: bool, descriptor: u32) -> &'static str {
         Ok(kind) if kind.is_char_device() => "device",
         Ok(kind) if kind.is_socket() => "socket",
         _ => "stream of an unknown kind",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installed_program_finds_its_plugin() {
+        let folders = plugin_folders(Path::new("/usr/bin/trackway"));
+        assert_eq!(folders, [Path::new("/usr/bin"), Path::new("/usr/lib/trackway")]);
     }
 }
