@@ -10,6 +10,7 @@ use super::place::{Place, is_atoms, is_target, take_target};
 use super::state::Last;
 use crate::decode::counts::PacketCounts;
 use crate::wire::address::{History, SubIsa};
+use crate::wire::atoms::Atoms;
 use crate::wire::scan::Window;
 
 /// The meaning of an atom after a block.
@@ -205,54 +206,59 @@ impl Analyser {
         let sub_isa = self.flow.sub_isa;
         // An instruction set whose addresses are not those of the packets.
         let addresses = addresses && (sub_isa == SubIsa::Is1) == (GRANULE == 1);
-        let (mut at, mut history, mut was_sent) = (*place, **sent, false);
+        let (mut history, mut was_sent) = (**sent, false);
         let events = self.out.open_events();
         let begun = events.len();
-        let (slot, is_known) = (program.runs.slot(pc), self.flow.has_address);
-        let mut here = Reached { slot, is_known, instructions: 0 };
-        if !at.is_done() {
-            program.follow(&mut at, &mut here, events);
-        }
-        while at.is_done()
-            && events.len() < at.full
-            && let Some(&header) = bytes.get(at.at)
+        let mut here =
+            Reached { slot: program.runs.slot(pc), is_known: self.flow.has_address, instructions: 0 };
+        program.follow(place, &mut here, events);
+        // Apart from what others are lent, these stay in registers.
+        let Reached { mut slot, mut is_known, mut instructions } = here;
+        let (mut index, mut stretch, full) = (place.at, place.stretch, place.full);
+        while place.is_done()
+            && events.len() < full
+            && let Some(&header) = bytes.get(index)
         {
             if is_atoms(header) {
-                if !here.is_known {
+                if !is_known {
                     break;
                 }
-                let offset = at.locate(*window, cursor);
-                let (count, bits) = at.begin(header, counts);
-                let (mut slot, mut atoms) = (here.slot, u64::from(bits) << ATOM);
+                let offset = stretch.locate(index, *window, cursor);
+                counts.add(header);
+                index += 1;
+                let (count, bits) = Atoms { header }.get();
+                let before = events.len();
+                let (mut to, mut atoms) = (slot, u64::from(bits) << ATOM);
                 // Two bits for the meaning of each atom.
-                let (mut instructions, mut meanings) = (0, 0u64);
+                let (mut more, mut meanings) = (0, 0u64);
                 // Nothing leaves this loop early, which keeps it small: all but the last atom have to be known.
                 events.extend((0..usize::from(count)).map(|_| {
-                    let (run, to, next) = program.run(slot, atoms);
-                    (slot, atoms) = (to, atoms >> 1);
+                    let (run, after, next) = program.run(to, atoms);
+                    (to, atoms) = (after, atoms >> 1);
                     meanings = meanings << 2 | next as u64;
-                    instructions += u64::from(run.count);
+                    more += u64::from(run.count);
                     Event { offset, kind: EventKind::Run(run) }
                 }));
                 if meanings <= Next::Indirect as u64 {
-                    here.is_known = meanings == Next::Known as u64;
-                    (here.slot, here.instructions) = (slot, here.instructions + instructions);
+                    is_known = meanings == Next::Known as u64;
+                    (slot, instructions) = (to, instructions + more);
                 } else {
-                    events.truncate(events.len() - usize::from(count));
-                    (at.offset, at.atoms) = (offset, (count, bits));
-                    program.follow(&mut at, &mut here, events);
+                    events.truncate(before);
+                    let mut here = Reached { slot, is_known, instructions };
+                    place.begin_again(bytes, index, offset);
+                    program.follow(place, &mut here, events);
+                    (slot, is_known, instructions) = (here.slot, here.is_known, here.instructions);
                 }
-            } else if addresses && let Some(length) = take_target(&bytes[at.at..], sub_isa, &mut history) {
+            } else if addresses && let Some(length) = take_target(&bytes[index..], sub_isa, &mut history) {
                 counts.add(header);
-                at.at += length.get();
-                (here.slot, here.is_known) = (program.runs.slot(history.0[0].address & MASK), true);
+                index += length.get();
+                (slot, is_known) = (program.runs.slot(history.0[0].address & MASK), true);
                 was_sent = true;
             } else {
                 break;
             }
         }
-        (*place, **sent) = (at, history);
-        let Reached { slot, is_known, instructions } = here;
+        (place.at, place.stretch, **sent) = (index, stretch, history);
         let pc = program.address(slot);
         let last = match events[begun..].last() {
             Some(Event { kind: EventKind::Run(last), .. }) => Some(*last),

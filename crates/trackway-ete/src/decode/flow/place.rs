@@ -20,48 +20,30 @@ pub(super) struct Place {
     pub(super) atoms: (u8, u32),
     /// Offset in the input of the last packet.
     pub(super) offset: u64,
+    pub(super) stretch: Stretch,
+    /// Number of events from which on no packet is taken.
+    pub(super) full: usize,
+}
+
+/// Bytes whose offsets are known from their indexes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stretch {
     /// Before this index, the offset of a byte is its index and `shift`.
     until: usize,
     shift: u64,
     /// Before this one, that grows by one with every frame.
     framed: usize,
-    /// Number of events from which on no packet is taken.
-    pub(super) full: usize,
 }
 
 impl Place {
     pub(super) fn new(at: usize, full: usize) -> Self {
-        Place { at, atoms: (0, 0), offset: 0, until: 0, shift: 0, framed: 0, full }
+        Place { at, atoms: (0, 0), offset: 0, stretch: Stretch::default(), full }
     }
 
     /// The offset of the next packet.
     #[inline(always)]
     pub(super) fn locate<W: Window>(&mut self, window: &W, cursor: &mut usize) -> u64 {
-        if self.at >= self.until {
-            self.move_on(window, cursor);
-        }
-        (self.at as u64).wrapping_add(self.shift)
-    }
-
-    /// Comes to the next packet. Apart from the loop, which needs the registers.
-    #[inline(never)]
-    fn move_on<W: Window>(&mut self, window: &W, cursor: &mut usize) {
-        while self.until < self.framed {
-            self.shift = self.shift.wrapping_add(1);
-            self.until = self.until.saturating_add(FRAME - 1).min(self.framed);
-            if self.at < self.until {
-                return;
-            }
-        }
-        self.look_up(window, cursor);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_up<W: Window>(&mut self, window: &W, cursor: &mut usize) {
-        let Straight { offset, count, framed } = window.straight(self.at, cursor);
-        self.shift = offset.wrapping_sub(self.at as u64);
-        (self.until, self.framed) = (self.at.saturating_add(count), self.at.saturating_add(framed));
+        self.stretch.locate(self.at, window, cursor)
     }
 
     /// Takes the header of an atom packet, and returns its atoms.
@@ -70,6 +52,14 @@ impl Place {
         counts.add(header);
         self.at += 1;
         Atoms { header }.get()
+    }
+
+    /// Takes the atoms of the packet before `at` once more. Reading the header again keeps the loop from saving it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_again(&mut self, bytes: &[u8], at: usize, offset: u64) {
+        let header = bytes[at - 1];
+        (self.offset, self.atoms) = (offset, Atoms { header }.get());
     }
 
     /// Takes the next atom: was the branch taken?
@@ -84,6 +74,38 @@ impl Place {
     #[inline(always)]
     pub(super) fn is_done(&self) -> bool {
         self.atoms.0 == 0
+    }
+}
+
+impl Stretch {
+    /// The offset of the byte at `at`, which is none before those asked for.
+    #[inline(always)]
+    pub(super) fn locate<W: Window>(&mut self, at: usize, window: &W, cursor: &mut usize) -> u64 {
+        if at >= self.until {
+            self.move_on(at, window, cursor);
+        }
+        (at as u64).wrapping_add(self.shift)
+    }
+
+    /// Comes to the byte at `at`. Apart from the loop, which needs the registers.
+    #[inline(never)]
+    fn move_on<W: Window>(&mut self, at: usize, window: &W, cursor: &mut usize) {
+        while self.until < self.framed {
+            self.shift = self.shift.wrapping_add(1);
+            self.until = self.until.saturating_add(FRAME - 1).min(self.framed);
+            if at < self.until {
+                return;
+            }
+        }
+        self.look_up(at, window, cursor);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up<W: Window>(&mut self, at: usize, window: &W, cursor: &mut usize) {
+        let Straight { offset, count, framed } = window.straight(at, cursor);
+        self.shift = offset.wrapping_sub(at as u64);
+        (self.until, self.framed) = (at.saturating_add(count), at.saturating_add(framed));
     }
 }
 
