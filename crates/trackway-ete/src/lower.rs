@@ -122,7 +122,7 @@ impl<D: UnitSink> Sink for Lower<D> {
         let lane = &mut self.lanes[n];
         let mut events = &batch.events[..];
         while let Some((event, rest)) = events.split_first() {
-            let usual = lane.row(events);
+            let usual = lane.row(events, batch);
             if usual > 0 {
                 events = &events[usual..];
                 continue;

@@ -71,9 +71,10 @@ impl Shown {
 
     /// The instructions of blocks.
     pub(crate) fn blocks(blocks: &Blocks) -> Self {
-        let targets = [Targets { first: Some(blocks.start), shown: 0, open: None }; 2];
-        let Blocks { instructions, count: branches, isa, .. } = *blocks;
-        Shown { instructions, branches, isa: Some(isa), targets, ..Shown::default() }
+        let Blocks { instructions, count: branches, isa, known, .. } = *blocks;
+        let (encodings, outcomes) = if known.is_some() { (instructions as u32, branches) } else { (0, 0) };
+        let (isa, targets) = (Some(isa), [blocks.targets(); 2]);
+        Shown { instructions, encodings, branches, outcomes, isa, targets, ..Shown::default() }
     }
 
     /// The outcome of the last instruction is shown after all.
@@ -160,8 +161,7 @@ impl Element {
     }
 }
 
-/// Blocks of which their source has nothing but the instructions, each ended by a branch that an atom of one packet traces,
-/// in a unit without speculation.
+/// Blocks, each ended by a branch that an atom of one packet traces, in a unit without speculation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     /// Start of the first.
@@ -169,6 +169,16 @@ pub(crate) struct Blocks {
     pub(crate) instructions: u64,
     pub(crate) count: u32,
     pub(crate) isa: Isa,
+    /// Their source has encodings, outcomes and targets, of which the blocks show so many; the last one is open. Else it has
+    /// nothing but the instructions.
+    pub(crate) known: Option<(u32, Option<u64>)>,
+}
+
+impl Blocks {
+    fn targets(&self) -> Targets {
+        let (shown, open) = self.known.unwrap_or_default();
+        Targets { first: Some(self.start), shown, open }
+    }
 }
 
 /// An entry of the log. A step takes ten times the room of the usual ones.
@@ -436,10 +446,14 @@ impl Account {
         }
         (self.followed, self.shows_gap) = (true, false);
         self.change_isa(Some(blocks.isa));
-        self.targets.iter_mut().for_each(|targets| targets.add(blocks.start, None));
+        self.targets.iter_mut().for_each(|targets| targets.join(&blocks.targets()));
         self.facts.keep(Fact::Instructions, blocks.instructions);
-        self.facts.invent(Fact::Encodings, blocks.instructions);
-        self.facts.invent(Fact::Outcomes, blocks.count.into());
+        for (fact, count) in [(Fact::Encodings, blocks.instructions), (Fact::Outcomes, blocks.count.into())] {
+            match blocks.known {
+                Some(_) => self.facts.keep(fact, count),
+                None => self.facts.invent(fact, count),
+            }
+        }
     }
 
     /// The next address is found.

@@ -2,7 +2,7 @@
 
 use super::account::{Element, Shown, What};
 use super::filter::Now;
-use super::instruction::{Branch, Instruction, KnownTrap, entry};
+use super::instruction::{Block, Branch, Instruction, KnownTrap, entry};
 use super::model::SourceAddresses;
 use super::unit::{Need, Q, Unit};
 use crate::wire::address::Entry;
@@ -76,17 +76,18 @@ impl Unit {
             && self.filter.permits(&self.context)
     }
 
-    /// As [`instruction`](Unit::instruction) for a whole block of `count` instructions from `start` on, ended by a branch
-    /// that is not a contradiction; false, and nothing is done, if a synchronisation is due.
+    /// As [`instruction`](Unit::instruction) for a whole block, ended by a branch that is not a contradiction; false, and
+    /// nothing is done, if a synchronisation is due.
     #[inline(always)]
-    pub(crate) fn block(&mut self, start: u64, count: u32, branch: &Branch) -> bool {
+    pub(crate) fn block(&mut self, block: &Block) -> bool {
+        let branch = &block.branch;
         if self.is_sync_due() {
             return false;
         }
         if self.need != Need::No {
-            self.place(entry(start, branch.isa));
+            self.place(entry(block.start, branch.isa));
         }
-        self.packer.plain_atom(branch.taken, start, count, branch.isa);
+        self.packer.plain_atom(block);
         self.after_branch(branch, branch.taken, false);
         true
     }

@@ -60,6 +60,17 @@ pub(crate) struct Branch {
     pub(crate) isa: Isa,
 }
 
+/// Instructions that follow each other up to a branch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    /// Its instructions.
+    pub(crate) count: u32,
+    pub(crate) branch: Branch,
+    /// Its source has encodings and outcomes, and the target of a branch that is taken.
+    pub(crate) known: Option<Option<u64>>,
+}
+
 /// An address as packets have it.
 pub(crate) fn entry(address: u64, isa: Isa) -> Entry {
     let sub_isa = if isa == Isa::T32 { SubIsa::Is1 } else { SubIsa::Is0 };

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use trackway_core::Isa;
 
 use super::account::{Blocks, Logged, Step};
+use super::instruction::Block;
 
 /// Steps in order, each with the place in the stream where its packet ends.
 #[derive(Clone, Debug, Default)]
@@ -30,20 +31,24 @@ const WAITS: u64 = u64::MAX;
 /// Room for blocks; at most 32 atoms wait.
 const ROOM: usize = 64;
 
-/// Blocks of one instruction set.
+/// Blocks of one instruction set, of all of which their source has the same facts.
 #[derive(Clone, Debug)]
 struct Waiting {
     isa: Isa,
+    known: bool,
     /// The start and the number of instructions of block `n` are at `n` % `ROOM`.
     starts: [u64; ROOM],
     counts: [u32; ROOM],
+    /// Where it leads, if its source says so.
+    targets: [Option<u64>; ROOM],
     first: usize,
     len: usize,
 }
 
 impl Default for Waiting {
     fn default() -> Self {
-        Waiting { isa: Isa::A64, starts: [0; ROOM], counts: [0; ROOM], first: 0, len: 0 }
+        let (starts, counts, targets) = ([0; ROOM], [0; ROOM], [None; ROOM]);
+        Waiting { isa: Isa::A64, known: false, starts, counts, targets, first: 0, len: 0 }
     }
 }
 
@@ -51,9 +56,18 @@ impl Waiting {
     /// Takes the first `count` as one.
     #[inline]
     fn take(&mut self, count: usize) -> Blocks {
-        let start = self.starts[self.first % ROOM];
+        let (start, isa, known) = (self.starts[self.first % ROOM], self.isa, self.known);
         let counts = (0..count).map(|n| u64::from(self.counts[(self.first + n) % ROOM]));
-        let blocks = Blocks { start, instructions: counts.sum(), count: count as u32, isa: self.isa };
+        let mut blocks = Blocks { start, instructions: counts.sum(), count: count as u32, isa, known: None };
+        if known {
+            let (mut shown, mut open) = (0, None);
+            for n in 0..count {
+                let place = (self.first + n) % ROOM;
+                shown += u32::from(n > 0 && open == Some(self.starts[place]));
+                open = self.targets[place];
+            }
+            blocks.known = Some((shown, open));
+        }
         self.first = (self.first + count) % ROOM;
         self.len -= count;
         blocks
@@ -79,14 +93,19 @@ impl Log {
 
     /// A block whose packet is not written yet.
     #[inline(always)]
-    pub(crate) fn push_block(&mut self, start: u64, count: u32, isa: Isa) {
-        if self.waiting.isa != isa || self.waiting.len == ROOM {
+    pub(crate) fn push_block(&mut self, block: &Block) {
+        let is_known = block.known.is_some();
+        if self.waiting.isa != block.branch.isa || self.waiting.known != is_known || self.waiting.len == ROOM
+        {
             self.enter_waiting();
-            self.waiting.isa = isa;
+            (self.waiting.isa, self.waiting.known) = (block.branch.isa, is_known);
         }
         let waiting = &mut self.waiting;
         let n = (waiting.first + waiting.len) % ROOM;
-        (waiting.starts[n], waiting.counts[n]) = (start, count);
+        (waiting.starts[n], waiting.counts[n]) = (block.start, block.count);
+        if let Some(target) = block.known {
+            waiting.targets[n] = target;
+        }
         waiting.len += 1;
     }
 

@@ -55,7 +55,7 @@ mod speculation;
 mod unit;
 
 pub use config::{EncodeConfig, UnitConfig};
-pub(crate) use instruction::Branch;
+pub(crate) use instruction::{Block, Branch};
 pub use instruction::{Instruction, Known, KnownTrap};
 pub use model::{FifoModel, Model, SourceAddresses};
 pub use registers::{Implementation, Registers};

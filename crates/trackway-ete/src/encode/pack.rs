@@ -1,6 +1,7 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
 use super::account::{Assumed, Element, Logged, Step, What};
+use super::instruction::Block;
 use super::log::Log;
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
@@ -11,7 +12,7 @@ use crate::wire::exception::{Exception, ExceptionAddress};
 use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
-use trackway_core::{Fact, Isa};
+use trackway_core::Fact;
 
 /// Atoms to be packed, one bit each, the first in bit 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -253,14 +254,14 @@ impl Packer {
 
     /// The same without speculation, for the branch at the end of a block.
     #[inline(always)]
-    pub(crate) fn plain_atom(&mut self, taken: bool, start: u64, count: u32, isa: Isa) {
+    pub(crate) fn plain_atom(&mut self, block: &Block) {
         if self.pending_context.is_some() || self.pending_address.is_some() {
             self.flush_pending();
         }
-        self.atoms.bits |= u32::from(taken) << self.atoms.count;
+        self.atoms.bits |= u32::from(block.branch.taken) << self.atoms.count;
         self.atoms.count += 1;
         self.p0s += 1;
-        self.log.push_block(start, count, isa);
+        self.log.push_block(block);
         if self.atoms.count == 32 {
             self.pack_atoms();
         }

@@ -7,7 +7,7 @@ use trackway_image::{Image, Memory};
 use trackway_isa::Control;
 
 use super::code::{Code, TCOMMIT, TSB_CSYNC, space_of};
-use super::stretch::{Stretch, Stretches};
+use super::stretch::{Place, Stretch, Stretches};
 use crate::config::ID;
 use crate::encode::{Instruction, Known, KnownTrap, Registers, Unit};
 use crate::profile::Profile;
@@ -26,6 +26,13 @@ pub(super) enum Expected {
     Any,
     /// This one, unless the flow breaks.
     At(u64),
+}
+
+impl Expected {
+    #[inline(always)]
+    pub(super) fn permits(self, address: u64) -> bool {
+        self == Expected::Any || self == Expected::At(address)
+    }
 }
 
 /// An event after a branch whose outcome is not known yet.
@@ -69,7 +76,7 @@ pub(super) struct Lane {
     pub(super) timestamp: Option<u64>,
     /// The unit traces every address, so that tracing is active wherever there are events.
     is_active: bool,
-    code: Code,
+    pub(super) code: Code,
     /// The memory space of the context.
     pub(super) space: u8,
     pub(super) stretches: Stretches,
@@ -164,9 +171,10 @@ impl Lane {
     fn run(&mut self, run: &Run) {
         self.isa = run.isa;
         let (mut done, mut pc) = (0, run.start);
+        let place = Place::of(run, self.space);
         if self.unit.is_plain()
-            && (self.stretches.find(run, self.space).is_some() || self.learn(run))
-            && let Some(&stretch) = self.stretches.find(run, self.space)
+            && (self.stretches.find(place).is_some() || self.learn(run))
+            && let Some(&stretch) = self.stretches.find(place)
         {
             self.settle(Some(pc));
             self.call = None;
@@ -195,7 +203,8 @@ impl Lane {
     /// Looks at the code of a run; false if it cannot be executed at once.
     #[cold]
     pub(super) fn learn(&mut self, run: &Run) -> bool {
-        let (mut whole, mut pc) = (Stretch::new(run), run.start);
+        let place = Place::of(run, self.space);
+        let (mut whole, mut pc) = (Stretch::new(place), run.start);
         for n in 0..run.count {
             let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { return false };
             if !self.code.execute(self.space, pc, encoding, length) {
@@ -206,9 +215,9 @@ impl Lane {
             pc = pc.wrapping_add(length.into());
         }
         if let Some(stretch) = whole {
-            self.stretches.keep(run, self.space, stretch);
+            self.stretches.keep(place, stretch);
         }
-        self.stretches.find(run, self.space).is_some()
+        self.stretches.find(place).is_some()
     }
 
     /// One instruction: address, encoding and length.

@@ -50,10 +50,16 @@ impl Way {
 
 impl Stretch {
     /// Before the first instruction of a run; `None` if it has none.
-    pub(super) fn new(run: &Run) -> Option<Self> {
+    pub(super) fn new(place: Place) -> Option<Self> {
         let flow = Flow::sequential(0);
-        let (address, end, ways) = (run.start, run.start, [Way::Unusual; 2]);
-        (run.count > 0).then_some(Stretch { first: 0, address, flow, encoding: 0, end, ways })
+        let (address, end, ways) = (place.start, place.start, [Way::Unusual; 2]);
+        (place.count > 0).then_some(Stretch { first: 0, address, flow, encoding: 0, end, ways })
+    }
+
+    /// Instructions of A64, of which this is the last one, and the others do not matter.
+    pub(super) fn of_a64(last: Instruction, encoding: u32) -> Option<Self> {
+        let start = Place { start: last.address, count: 1, isa: Isa::A64, space: 0 };
+        Stretch::new(start)?.with(last, encoding, true)
     }
 
     /// With its next instruction; `None` if that matters and is not the last one.
@@ -82,8 +88,25 @@ impl Stretch {
     }
 }
 
-/// Start, length, instruction set, memory space and view of memory.
-type Key = (u64, u32, Isa, u8, u32);
+/// Where instructions are that were executed one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) start: u64,
+    pub(super) count: u32,
+    pub(super) isa: Isa,
+    /// The memory space.
+    pub(super) space: u8,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(super) fn of(run: &Run, space: u8) -> Self {
+        Place { start: run.start, count: run.count, isa: run.isa, space }
+    }
+}
+
+/// A place in a view of memory.
+type Key = (Place, u32);
 
 /// Runs that were executed, as many as there is room for: a run takes the place of another. By default there is no room.
 #[derive(Debug, Default)]
@@ -121,15 +144,15 @@ impl Stretches {
 
     /// Its key, and its places.
     #[inline(always)]
-    fn key(&self, run: &Run, space: u8) -> (Key, [usize; 2]) {
-        let slot = (run.start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as usize;
-        ((run.start, run.count, run.isa, space, self.view), [slot, slot ^ 1])
+    fn key(&self, place: Place) -> (Key, [usize; 2]) {
+        let slot = (place.start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as usize;
+        ((place, self.view), [slot, slot ^ 1])
     }
 
     /// The run, if it is known.
     #[inline(always)]
-    pub(super) fn find(&self, run: &Run, space: u8) -> Option<&Stretch> {
-        let (key, places) = self.key(run, space);
+    pub(super) fn find(&self, place: Place) -> Option<&Stretch> {
+        let (key, places) = self.key(place);
         places.into_iter().find_map(|place| match self.slots.get(place) {
             Some(Some((known, stretch))) if *known == key => Some(stretch),
             _ => None,
@@ -137,9 +160,9 @@ impl Stretches {
     }
 
     /// Keeps a run, which the next one in its place moves to its other place.
-    pub(super) fn keep(&mut self, run: &Run, space: u8, stretch: Stretch) {
+    pub(super) fn keep(&mut self, place: Place, stretch: Stretch) {
         if self.room > 0 {
-            let (key, [place, other]) = self.key(run, space);
+            let (key, [place, other]) = self.key(place);
             self.slots.resize(self.room, None);
             self.slots[other] = self.slots[place].replace((key, stretch));
         }

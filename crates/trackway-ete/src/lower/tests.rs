@@ -1,7 +1,7 @@
-//! Runs taken at once have the same bytes and the same account as instructions one by one.
+//! Runs and steps taken at once have the same bytes and the same account as instructions one by one.
 
 use proptest::prelude::*;
-use trackway_core::{Context, Exit, Gap, GapReason, Privilege, Run, Trap, TrapKind};
+use trackway_core::{Context, Exit, Gap, GapReason, Privilege, Run, Step, StepExtra, Trap, TrapKind};
 use trackway_image::Space;
 
 use super::stretch::Stretches;
@@ -87,6 +87,21 @@ fn run(start: u64, count: u32, taken: Option<bool>, attempted: bool) -> EventKin
     })
 }
 
+/// The same as steps; a branch that is taken leads to a target, which may be left out.
+fn steps(batch: &mut Batch, program: &[u8], start: u64, count: u32, taken: Option<Option<u64>>) {
+    for n in 0..count {
+        let pc = start + 4 * u64::from(n);
+        let word = program.get(((pc - BASE) / 4) as usize).copied().unwrap_or(0);
+        let mut step = Step::new(pc, WORDS[usize::from(word) % WORDS.len()], 4);
+        if n + 1 == count {
+            step.taken = Some(taken.is_some());
+            let target = taken.flatten();
+            step.extra = target.and_then(|_| batch.add_extra(StepExtra { target, ..StepExtra::default() }));
+        }
+        batch.push(0, EventKind::Step(step));
+    }
+}
+
 /// The number of instructions from `start` to the next branch of the program, and where that leads if it is taken.
 fn block(program: &[u8], start: u64) -> Option<(u32, Option<u64>)> {
     let first = start.checked_sub(BASE)? as usize / 4;
@@ -107,7 +122,10 @@ fn put(batch: &mut Batch, program: &[u8], at: &mut u64, (kind, a, b): (u8, u8, u
             };
             let taken = b & 3 > 0;
             *at = if taken { target.unwrap_or(start) } else { from + 4 * u64::from(count) };
-            batch.push(0, run(from, count, Some(taken), false));
+            match b >> 6 {
+                0 => batch.push(0, run(from, count, Some(taken), false)),
+                kind => steps(batch, program, from, count, taken.then_some((kind > 1).then_some(*at))),
+            }
         }
         160..225 => {
             let taken = [Some(true), Some(true), Some(false), None][usize::from(b >> 3 & 3)];
@@ -148,7 +166,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn runs_at_once_are_instructions_one_by_one(
+    fn blocks_at_once_are_instructions_one_by_one(
         program in proptest::collection::vec(any::<u8>(), 48),
         options: u16,
         pieces in proptest::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 1..40),
