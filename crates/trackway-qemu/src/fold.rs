@@ -66,8 +66,8 @@ impl Out {
                 break;
             };
             let stretch = shapes.stretch(number);
-            let shape = shapes.get(number);
-            let Way { taken, target, .. } = shape.ways[way];
+            let Some(shape) = shapes.get(number) else { break };
+            let (taken, Way { target, .. }) = (shape.taken[way], shape.ways[way]);
             folded.repeats.push(Repeat { stretch, taken, target });
             sums.merge(&shape.sums);
             sums.end(taken);
@@ -93,25 +93,38 @@ impl Out {
         most: u64,
         out: &mut Vec<u64>,
     ) -> Option<(u32, usize, u32)> {
-        let (mut rest, mut head, mut found) = (*words, shapes.head(pending), None);
-        let mut length = out.len();
-        while let Some((number, next)) = shapes.find(head, rest, out) {
-            let known = shapes.get(number).way(next);
-            let Some(way) = known.or_else(|| self.way(key, (table, shapes), number, next)) else { break };
-            let shape = shapes.get(number);
-            if u64::from(shape.count) > most || shape.isa != self.isa {
+        let (mut rest, mut head) = (*words, shapes.head(pending));
+        // Shapes of one tree have one instruction set.
+        if shapes.get(head)?.isa != self.isa {
+            return None;
+        }
+        let (begun, mut length) = (out.len(), out.len());
+        let (mut found, mut way, mut next) = (NONE, 0, pending);
+        while let Some((number, after)) = shapes.find(head, rest, out) {
+            let mut shape = shapes.get(number)?;
+            let known = match shape.way(after) {
+                Some(known) => known,
+                None => {
+                    let Some(new) = self.way(key, (table, shapes), number, after) else { break };
+                    shape = shapes.get(number)?;
+                    new
+                }
+            };
+            if u64::from(shape.count) > most {
                 break;
             }
-            length = if self.memory { out.len() } else { length };
-            rest = &rest[shape.words as usize + 1..];
-            (found, head) = (Some((number, way, next)), shape.ways[way].child);
+            let Some((_, behind)) = rest.split_at_checked(usize::from(shape.words) + 1) else { break };
+            (found, way, next) = (number, known, after);
+            (rest, length, head) = (behind, out.len(), shape.ways[known].child);
         }
         // The accesses of a run that was not taken, or of all.
-        out.truncate(length);
-        let (number, way, next) = found?;
+        out.truncate(if self.memory { length } else { begun });
+        if found == NONE {
+            return None;
+        }
         *words = rest;
-        shapes.grow(number, way, next, rest);
-        found
+        shapes.grow(found, way, next, rest);
+        Some((found, way, next))
     }
 
     /// The number of a way that a shape did not have lately.
@@ -122,7 +135,7 @@ impl Out {
         // Where an interrupt may lead must be looked at each time.
         let is_open = lead.usual == Usual::Indirect && self.interrupts.is_some();
         let known = if is_open { NONE } else { next };
-        shapes.note(number, Way::new(known, taken, target.unwrap_or(0)));
+        shapes.note(number, Way::new(known, target.unwrap_or(0)), taken);
         Some(0)
     }
 

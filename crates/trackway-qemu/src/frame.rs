@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Begins each frame: `TWQ2`.
-const MAGIC: u32 = u32::from_le_bytes(*b"TWQ2");
+/// Begins each frame: `TWQ3`.
+const MAGIC: u32 = u32::from_le_bytes(*b"TWQ3");
 
 const OTHER_VERSION: &str = "the plugin is of another version than trackway: build it again";
 
@@ -164,7 +164,7 @@ mod tests {
     fn damage_is_an_error() {
         assert!(read(&mut &[0; 64][..]).is_err());
         let mut older = bytes(2, &[]);
-        older[3] = b'1';
+        older[3] = b'2';
         assert!(read(&mut &older[..]).unwrap_err().to_string().contains("another version"));
         assert!(read(&mut &bytes(9, &[])[..]).is_err());
         let mut long = bytes(2, &[]);

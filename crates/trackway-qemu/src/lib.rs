@@ -18,6 +18,7 @@ mod program;
 mod recorder;
 mod session;
 mod shapes;
+mod short;
 mod thread;
 mod usual;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::calls;
 use crate::clock::Clock;
 use crate::code::{Code, Table};
 use crate::interrupts::{Entry, Interrupts};
+use crate::short;
 use crate::thread::{Access, Broken, Call, Done, Thread, decide};
 use crate::window::{Fate, Window};
 
@@ -86,11 +87,7 @@ impl Out {
                     (true, _) => Some([wide(3)?, wide(5)?]),
                 };
                 let access = Access { address: wide(1)?, shift, store: word >> 8 & 1 == 1, value };
-                let place = thread.first.checked_add(word >> 12 & 0xffff)?;
-                while self.is_open() && thread.pending.is_some_and(|pending| pending < place) {
-                    self.pass(key, thread, table, batch);
-                }
-                thread.accesses.push(access);
+                self.access(key, thread, table, word >> 12 & 0xffff, access, batch)?;
                 Some(if !valued {
                     3
                 } else if shift < 4 {
@@ -127,8 +124,36 @@ impl Out {
                 thread.register(number, value);
                 Some(3)
             }
-            _ => None,
+            _ => {
+                let length = short::words(word);
+                let access = Access {
+                    address: short::address(word, *words.get(1)?),
+                    shift: short::shift(word) as u8,
+                    store: word & short::STORE != 0,
+                    value: if length == 2 { None } else { Some([wide(2)?, 0]) },
+                };
+                self.access(key, thread, table, short::position(word), access, batch)?;
+                Some(length)
+            }
         }
+    }
+
+    /// The instruction at this position of the run has made an access.
+    fn access(
+        &mut self,
+        key: Key,
+        thread: &mut Thread,
+        table: &Table,
+        position: u32,
+        access: Access,
+        batch: &mut Batch,
+    ) -> Option<()> {
+        let place = thread.first.checked_add(position)?;
+        while self.is_open() && thread.pending.is_some_and(|pending| pending < place) {
+            self.pass(key, thread, table, batch);
+        }
+        thread.accesses.push(access);
+        Some(())
     }
 
     /// Counts the events of a batch from this one on.

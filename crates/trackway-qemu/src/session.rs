@@ -236,7 +236,7 @@ mod tests {
     /// The frame of a process that has ended before its connection was accepted is received.
     #[test]
     fn short_processes_are_waited_for() {
-        let header = [u32::from_le_bytes(*b"TWQ2"), 0, 7, 0, 0, 0, 0, 0];
+        let header = [u32::from_le_bytes(*b"TWQ3"), 0, 7, 0, 0, 0, 0, 0];
         let hello: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
         for _ in 0..100 {
             let session = Session::new().unwrap();

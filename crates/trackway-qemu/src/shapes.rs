@@ -9,68 +9,73 @@ use std::sync::Arc;
 use trackway_core::*;
 
 use crate::code::Lead;
-use crate::usual::{POSITION, Sums, VALUED};
+use crate::short;
+use crate::usual::Sums;
 
 /// Times that a run is executed before it is worth a shape.
 const OFTEN: u8 = 2;
 
 /// Shapes of the same run that are kept, and of runs that follow a shape in the same way.
 const WAYS: u8 = 8;
-const CHILDREN: u8 = 4;
+const CHILDREN: u16 = 4;
 
-/// Times that a shape was followed in one way, without a child for it, before it is worth a child.
-const HOT: u8 = 16;
+/// Times that a shape was followed in one way, without a child for it, before it is worth a child. Where they come early there
+/// are so many that neither they nor their records stay in the cache. Tests are short.
+const HOT: u16 = if cfg!(test) { 16 } else { 256 };
 
 /// Instructions of a shape at most, unless one run has more: records of long ones would not stay in the cache.
-const LONG: u32 = 32;
+const LONG: u16 = 32;
 
 /// No shape, or no stretch.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A run as it was executed, after those of its parent. It is small: thousands of them are in use at once.
+/// A run as it was executed, after those of its parent. It has a line of the cache for itself: thousands of them are in use
+/// at once, in an order that nothing foresees.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Shape {
-    /// Words of the run's accesses in the plugin's stream, and the first of them.
-    pub(crate) words: u32,
+    /// Where it led so far.
+    pub(crate) ways: [Way; 2],
+    /// The outcome that each of these means.
+    pub(crate) taken: [Option<bool>; 2],
+    /// How often each of these had no child that fitted.
+    heat: [u16; 2],
+    /// Words of the run's accesses in the plugin's stream.
+    pub(crate) words: u16,
+    /// If they are two, what the access is but for its address; else where the accesses begin in `Shapes::accesses`.
     begins: u32,
-    /// Instructions from the root on.
-    pub(crate) count: u32,
     /// The next shape of the same run with the same parent.
     other: u32,
     /// The stretch from the root on, once there is one.
     stretch: u32,
-    pub(crate) isa: Isa,
-    /// Where it led so far.
-    pub(crate) ways: [Way; 2],
+    /// Instructions from the root on.
+    pub(crate) count: u16,
     /// Facts from the root on, but for the outcome of the last instruction.
-    pub(crate) sums: Sums,
+    pub(crate) sums: Sums<u16>,
+    pub(crate) isa: Isa,
 }
 
-/// The instruction that followed, and the outcome that this means.
+/// The instruction that followed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     next: u32,
-    /// The first shape of the run of that instruction.
+    /// The first shape of its run.
     pub(crate) child: u32,
     pub(crate) target: u64,
-    pub(crate) taken: Option<bool>,
-    /// How often it had no child that fitted.
-    heat: u8,
 }
 
 impl Way {
-    pub(crate) fn new(next: u32, taken: Option<bool>, target: u64) -> Self {
-        Way { next, child: NONE, target, taken, heat: 0 }
+    /// None so far.
+    const NONE: Self = Way { next: NONE, child: NONE, target: 0 };
+
+    pub(crate) fn new(next: u32, target: u64) -> Self {
+        Way { next, target, ..Way::NONE }
     }
 }
 
 /// Facts of a shape that are seldom needed.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
-    /// Words of an access.
-    stride: u32,
-    /// Its accesses, in `Shapes::accesses`.
-    accesses: u32,
     parent: u32,
     /// The shape of the same run without a parent, and the outcome of the parent.
     root: u32,
@@ -82,11 +87,11 @@ struct Origin {
 /// An access of a run.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
-    /// Its first word.
-    first: u32,
+    /// All but its address.
+    kind: u16,
     adjoins: bool,
     /// Bytes of the one before, if that is of the same instruction and kind, so that this one may adjoin it; else 0.
-    size: u64,
+    size: u16,
 }
 
 /// The shapes of the runs of a process.
@@ -99,12 +104,6 @@ pub(crate) struct Shapes {
     shapes: Vec<Shape>,
     origins: Vec<Origin>,
     accesses: Vec<Expected>,
-}
-
-/// Two words that are a number.
-#[inline(always)]
-fn wide(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
 }
 
 impl Shapes {
@@ -129,12 +128,12 @@ impl Shapes {
             let shape = self.shapes.get(head as usize)?;
             let next = match (shape.words, words) {
                 (0, [next, ..]) => Some(*next).filter(|next| next >> 31 == 0),
-                (3, [first, low, high, next, ..]) if *first == shape.begins && next >> 31 == 0 => {
-                    out.push(wide(*low, *high));
+                (2, [first, low, next, ..]) if short::kind(*first) == shape.begins && next >> 31 == 0 => {
+                    out.push(short::address(*first, *low));
                     Some(*next)
                 }
-                (0 | 3, _) => None,
-                _ => self.take(head, words, out),
+                (0 | 2, _) => None,
+                _ => self.take(shape, words, out),
             };
             if let Some(next) = next {
                 return Some((head, next));
@@ -145,30 +144,30 @@ impl Shapes {
 
     /// The instruction after a shape with several accesses, if the words begin with those.
     #[inline(never)]
-    fn take(&self, number: u32, words: &[u32], out: &mut Vec<u64>) -> Option<u32> {
-        let origin = &self.origins[number as usize];
-        let (own, rest) = words.split_at_checked(self.get(number).words as usize)?;
+    fn take(&self, shape: &Shape, words: &[u32], out: &mut Vec<u64>) -> Option<u32> {
+        let (own, rest) = words.split_at_checked(shape.words.into())?;
         let next = *rest.first().filter(|next| **next >> 31 == 0)?;
-        let expected = &self.accesses[origin.accesses as usize..];
+        let expected = self.accesses.get(shape.begins as usize..)?;
         let (length, mut before, mut odd) = (out.len(), 0, 0);
-        let mut check = |expected: &Expected, [first, low, high]: [u32; 3]| {
-            let address = wide(low, high);
-            odd |= first ^ expected.first;
+        let mut check = |expected: &Expected, first: u32, low: u32| {
+            let address = short::address(first, low);
+            odd |= short::kind(first) ^ u32::from(expected.kind);
             if expected.size > 0 {
-                odd |= u32::from((address.wrapping_sub(before) == expected.size) != expected.adjoins);
+                let adjoins = address.wrapping_sub(before) == u64::from(expected.size);
+                odd |= u32::from(adjoins != expected.adjoins);
             }
             before = address;
             address
         };
-        if origin.stride == 3 {
-            for (own, expected) in own.as_chunks::<3>().0.iter().zip(expected) {
-                out.push(check(expected, *own));
-            }
+        if short::words(u32::from(expected.first()?.kind) << short::SIZE) == 4 {
+            let each = own.as_chunks::<4>().0.iter().zip(expected);
+            out.extend(each.flat_map(|([first, low, value @ ..], expected)| {
+                let value = u64::from(value[0]) | u64::from(value[1]) << 32;
+                [check(expected, *first, *low), value]
+            }));
         } else {
-            for (own, expected) in own.as_chunks::<5>().0.iter().zip(expected) {
-                out.push(check(expected, [own[0], own[1], own[2]]));
-                out.push(wide(own[3], own[4]));
-            }
+            let each = own.as_chunks::<2>().0.iter().zip(expected);
+            out.extend(each.map(|([first, low], expected)| check(expected, *first, *low)));
         }
         if odd != 0 {
             out.truncate(length);
@@ -177,8 +176,8 @@ impl Shapes {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, number: u32) -> &Shape {
-        &self.shapes[number as usize]
+    pub(crate) fn get(&self, number: u32) -> Option<&Shape> {
+        self.shapes.get(number as usize)
     }
 
     /// The last instruction of a shape.
@@ -188,9 +187,11 @@ impl Shapes {
 
     /// Notes where a shape led, as the first of its ways.
     #[cold]
-    pub(crate) fn note(&mut self, number: u32, way: Way) {
-        let ways = &mut self.shapes[number as usize].ways;
-        *ways = [way, ways[0]];
+    pub(crate) fn note(&mut self, number: u32, way: Way, taken: Option<bool>) {
+        let shape = &mut self.shapes[number as usize];
+        shape.ways = [way, shape.ways[0]];
+        shape.taken = [taken, shape.taken[0]];
+        shape.heat = [0, shape.heat[0]];
     }
 
     /// The run of an instruction has a shape for these words.
@@ -211,23 +212,23 @@ impl Shapes {
 
     /// Keeps the shape of the run of an instruction, which was just lifted from these words to these steps.
     pub(crate) fn learn(&mut self, number: u32, words: &[u32], lead: Lead, isa: Isa, steps: Stretch) {
-        let stride = if words.first().is_some_and(|word| word & VALUED != 0) { 5 } else { 3 };
+        let stride = words.first().map_or(2, |word| short::words(*word));
+        let (Ok(length), Ok(count)) = (words.len().try_into(), steps.steps.len().try_into()) else { return };
         let from = self.accesses.len();
         let mut before: Option<&[u32]> = None;
         for own in words.chunks(stride) {
-            let valued = own[0] & VALUED != 0;
-            if own.len() < stride || valued != (stride == 5) || own[0] >> 31 == 0 {
+            if own.len() < stride || short::words(own[0]) != stride || !short::is_short(own[0]) {
                 return self.accesses.truncate(from);
             }
-            // Position and kind are the same.
-            let same =
-                |one: &&[u32]| one[0] >> POSITION == own[0] >> POSITION && (one[0] ^ own[0]) & 1 << 8 == 0;
+            // Position and direction are the same.
+            let same = |one: &&[u32]| (one[0] ^ own[0]) >> short::STORE.trailing_zeros() == 0;
             let (mut size, mut adjoins) = (0, false);
             if let Some(one) = before.filter(same) {
-                size = 1 << (one[0] & 15);
-                adjoins = wide(own[1], own[2]).wrapping_sub(wide(one[1], one[2])) == size;
+                size = 1 << short::shift(one[0]).min(15);
+                let begins = |one: &[u32]| short::address(one[0], one[1]);
+                adjoins = begins(own).wrapping_sub(begins(one)) == u64::from(size);
             }
-            self.accesses.push(Expected { first: own[0], adjoins, size });
+            self.accesses.push(Expected { kind: short::kind(own[0]) as u16, adjoins, size });
             before = Some(own);
         }
         let mut sums = Sums::default();
@@ -237,44 +238,40 @@ impl Shapes {
         let root = self.shapes.len() as u32;
         let head = std::mem::replace(&mut self.heads[number as usize].0, root);
         self.shapes.push(Shape {
-            words: words.len() as u32,
-            begins: words.first().copied().unwrap_or(0),
-            count: steps.steps.len() as u32,
+            ways: [Way::NONE; 2],
+            taken: [None; 2],
+            heat: [0; 2],
+            words: length,
+            begins: if let [first, _] = words { short::kind(*first) } else { from as u32 },
             other: head,
             stretch: self.stretches.add(steps),
+            count,
+            sums: sums.small(),
             isa,
-            ways: [Way::new(NONE, None, 0); 2],
-            sums,
         });
-        self.origins.push(Origin {
-            stride: stride as u32,
-            accesses: from as u32,
-            parent: NONE,
-            root,
-            taken: None,
-            lead,
-        });
+        self.origins.push(Origin { parent: NONE, root, taken: None, lead });
     }
 
     /// A shape was followed in one of its ways, and had no child for these words, which begin with the instruction `next`: it
     /// gets one if that happens often.
     #[inline(always)]
     pub(crate) fn grow(&mut self, number: u32, way: usize, next: u32, words: &[u32]) {
-        let way = &mut self.shapes[number as usize].ways[way];
-        if way.heat < HOT * CHILDREN {
-            way.heat += 1;
-            if way.heat.is_multiple_of(HOT) && way.next == next {
-                let way = *way;
+        let shape = &mut self.shapes[number as usize];
+        let heat = &mut shape.heat[way];
+        if *heat < HOT * CHILDREN {
+            *heat += 1;
+            if heat.is_multiple_of(HOT) && shape.ways[way].next == next {
                 self.add_child(number, way, words);
             }
         }
     }
 
     #[cold]
-    fn add_child(&mut self, number: u32, way: Way, words: &[u32]) {
-        let parent = *self.get(number);
+    fn add_child(&mut self, number: u32, way: usize, words: &[u32]) {
+        let Some(&parent) = self.get(number) else { return };
+        let (way, taken) = (parent.ways[way], parent.taken[way]);
         let Some((root, _)) = self.find(self.head(way.next), words, &mut Vec::new()) else { return };
-        let own = *self.get(root);
+        let Some(&own) = self.get(root) else { return };
         let count = parent.count + own.count;
         if count > LONG || own.isa != parent.isa {
             return;
@@ -282,10 +279,11 @@ impl Shapes {
         let mut sums = parent.sums;
         sums.accesses += own.sums.accesses;
         sums.data += own.sums.data;
-        sums.end(way.taken);
-        let ways = [Way::new(NONE, None, 0); 2];
-        let child = Shape { count, ways, other: way.child, stretch: NONE, sums, ..own };
-        let origin = Origin { parent: number, taken: way.taken, ..self.origins[root as usize] };
+        sums.outcomes += u16::from(taken.is_some());
+        sums.targets += u16::from(taken == Some(true));
+        let (ways, heat) = ([Way::NONE; 2], [0; 2]);
+        let child = Shape { ways, heat, count, other: way.child, stretch: NONE, sums, ..own };
+        let origin = Origin { parent: number, taken, ..self.origins[root as usize] };
         self.origins.push(origin);
         let place = self.shapes.len() as u32;
         self.shapes.push(child);
@@ -299,7 +297,7 @@ impl Shapes {
     /// The stretch of a shape.
     #[inline(always)]
     pub(crate) fn stretch(&mut self, number: u32) -> u32 {
-        match self.get(number).stretch {
+        match self.shapes[number as usize].stretch {
             NONE => self.join(number),
             stretch => stretch,
         }
@@ -317,7 +315,8 @@ impl Shapes {
             if let Some(last) = whole.steps.last_mut() {
                 last.taken = origin.taken;
             }
-            let Some(own) = self.stretches.get(self.get(origin.root).stretch) else { continue };
+            let root = self.get(origin.root).map_or(NONE, |root| root.stretch);
+            let Some(own) = self.stretches.get(root) else { continue };
             let begun = whole.mem.len() as u32;
             whole.mem.extend_from_slice(&own.mem);
             whole.steps.extend(own.steps.iter().map(|step| {

@@ -7,13 +7,8 @@ use trackway_core::*;
 
 use crate::code::{Lead, Ready, Table, Usual};
 use crate::lift::{Key, Out};
+use crate::short;
 use crate::thread::Thread;
-
-/// Bits of the first word of a record: its kind, and of an access whether a value follows and its position in the run.
-const KIND: u32 = 0xf000_0000;
-pub(crate) const ACCESS: u32 = 0x8000_0000;
-pub(crate) const VALUED: u32 = 1 << 11;
-pub(crate) const POSITION: u32 = 12;
 
 /// Instructions of a run at most: QEMU translates fewer at once.
 const LONGEST: usize = 1 << 10;
@@ -33,11 +28,11 @@ struct Run<'a> {
 
 /// Facts of runs, which have instructions and encodings besides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub(crate) outcomes: u64,
-    pub(crate) targets: u64,
-    pub(crate) accesses: u64,
-    pub(crate) data: u64,
+pub(crate) struct Sums<T = u64> {
+    pub(crate) outcomes: T,
+    pub(crate) targets: T,
+    pub(crate) accesses: T,
+    pub(crate) data: T,
 }
 
 impl Out {
@@ -140,29 +135,30 @@ impl Out {
         let mut word = *words.first()?;
         while word >> 31 != 0 {
             // Where the accesses of the next instruction begin.
-            let place = ((word >> POSITION & 0xffff) as usize).checked_sub(run.position)?;
-            if word & KIND != ACCESS || place > last {
+            let place = (short::position(word) as usize).checked_sub(run.position)?;
+            if !short::is_short(word) || place > last {
                 return None;
             }
             run.pass(place, batch)?;
-            let (mut bytes, own) = (0, word >> POSITION);
+            let (mut bytes, own) = (0, word >> short::POSITION);
             accesses = batch.begin_accesses();
-            while word >> POSITION == own {
-                let wide = |n: usize| {
-                    Some(u64::from(*words.get(at + n)?) | u64::from(*words.get(at + n + 1)?) << 32)
-                };
-                let (shift, valued) = (word & 15, word & VALUED != 0);
-                // Wide values are rare, and so are instructions with thousands of accesses.
-                if valued && shift > 3 || at > 1 << 12 {
+            while word >> short::POSITION == own {
+                let (shift, length) = (short::shift(word), short::words(word));
+                // Instructions with thousands of accesses are rare.
+                if at > 1 << 12 {
                     return None;
                 }
                 bytes += 1 << shift;
+                let own = words.get(at..at + length)?;
                 if self.memory {
-                    let kind = if word >> 8 & 1 == 1 { MemKind::Write } else { MemKind::Read };
-                    let data = if valued { Value::Word(wide(3)?) } else { Value::Unknown };
-                    batch.mem.push(MemAccess::new(kind, wide(1)?, 1 << shift, data));
+                    let kind = if word & short::STORE != 0 { MemKind::Write } else { MemKind::Read };
+                    let data = match own {
+                        [_, _, low, high] => Value::Word(u64::from(*low) | u64::from(*high) << 32),
+                        _ => Value::Unknown,
+                    };
+                    batch.mem.push(MemAccess::new(kind, short::address(word, own[1]), 1 << shift, data));
                 }
-                at += if valued { 5 } else { 3 };
+                at += length;
                 word = *words.get(at)?;
             }
             accesses.mem_len = (batch.mem.len() - accesses.mem_start as usize) as u16;
@@ -215,11 +211,21 @@ impl Out {
 impl Sums {
     /// Adds others.
     #[inline(always)]
-    pub(crate) fn merge(&mut self, other: &Sums) {
-        self.outcomes += other.outcomes;
-        self.targets += other.targets;
-        self.accesses += other.accesses;
-        self.data += other.data;
+    pub(crate) fn merge(&mut self, other: &Sums<u16>) {
+        self.outcomes += u64::from(other.outcomes);
+        self.targets += u64::from(other.targets);
+        self.accesses += u64::from(other.accesses);
+        self.data += u64::from(other.data);
+    }
+
+    /// The same of one stretch: each instruction of it has few.
+    pub(crate) fn small(&self) -> Sums<u16> {
+        Sums {
+            outcomes: self.outcomes as u16,
+            targets: self.targets as u16,
+            accesses: self.accesses as u16,
+            data: self.data as u16,
+        }
     }
 
     /// Adds the outcome of an instruction, which has a target if it is taken.

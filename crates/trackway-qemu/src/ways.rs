@@ -6,8 +6,8 @@ use crate::clock::Clock;
 use crate::code::{Code, Table, Usual};
 use crate::lift::Out;
 use crate::shapes::Shapes;
+use crate::short;
 use crate::thread::Thread;
-use crate::usual::{ACCESS, POSITION, VALUED};
 use crate::window::{Fate, Options, Position, Sample, Window};
 use trackway_core::*;
 
@@ -78,7 +78,7 @@ fn place(table: &Table, pc: u64) -> Option<u32> {
 /// Frames of an execution that mostly goes where it should, with everything else that the plugin writes in between.
 fn stream(table: &Table, count: u32, random: &mut SplitMix64, odd: u64) -> Vec<Vec<u32>> {
     let (mut frames, mut at) = (vec![Vec::new()], 0);
-    for _ in 0..1200 {
+    for _ in 0..1500 {
         if random.below(40) == 0 {
             frames.push(Vec::new());
         }
@@ -93,12 +93,17 @@ fn stream(table: &Table, count: u32, random: &mut SplitMix64, odd: u64) -> Vec<V
                     let (shift, valued) =
                         (3 - random.below(2) as u32 * random.below(4) as u32, random.below(3) == 0);
                     let shift = if random.below(9) == 0 { 4 } else { shift };
-                    let store = u32::from(random.below(2) == 0) << 8;
-                    words.extend([
-                        ACCESS | shift | store | if valued { VALUED } else { 0 } | (at - first) << POSITION,
-                        random.next_u64() as u32,
-                        7,
-                    ]);
+                    let (is_store, low) = (random.below(2) == 0, random.next_u64() as u32);
+                    if (shift < 4 || !valued) && random.below(50) > 0 {
+                        let mut kind = short::SHORT | shift << short::SIZE | (at - first) << short::POSITION;
+                        kind |= if is_store { short::STORE } else { 0 };
+                        kind |= if valued { short::VALUED } else { 0 };
+                        // Addresses of both halves.
+                        words.extend([kind | if random.below(9) == 0 { 0xfff0 } else { 7 }, low]);
+                    } else {
+                        let kind = 8 << 28 | shift | u32::from(is_store) << 8 | u32::from(valued) << 11;
+                        words.extend([kind | (at - first) << 12, low, 7]);
+                    }
                     let value = match (valued, shift) {
                         (false, _) => 0,
                         (true, ..4) => 2,

@@ -62,8 +62,6 @@ unsafe extern "C" {
     fn qemu_plugin_insn_data(instruction: *const c_void, to: *mut u8, length: usize) -> usize;
     pub(crate) fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     pub(crate) fn qemu_plugin_mem_is_store(info: u32) -> bool;
-    pub(crate) fn qemu_plugin_mem_is_sign_extended(info: u32) -> bool;
-    pub(crate) fn qemu_plugin_mem_is_big_endian(info: u32) -> bool;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     #[cfg(feature = "api4")]
     fn qemu_plugin_mem_get_value(info: u32) -> Value;

@@ -31,8 +31,8 @@ pub(crate) struct Buffer {
     words: [u32; WORDS],
 }
 
-/// Begins each frame: `TWQ2`.
-pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"TWQ2");
+/// Begins each frame: `TWQ3`.
+pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"TWQ3");
 
 /// Kinds of frames.
 pub(crate) const HELLO: u32 = 0;

@@ -29,13 +29,20 @@ static SET: OnceLock<plain::Set> = OnceLock::new();
 static REGISTERS: AtomicBool = AtomicBool::new(false);
 
 /// Words that begin a record other than an instruction.
-const MEMORY: u32 = 0x8000_0000;
+const LONG: u32 = 0x8000_0000;
+const SHORT: u32 = 0xc000_0000;
 const CALL: u32 = 0x9000_0000;
 const RETURN: u32 = 0xa000_0000;
+
+/// In the first word of a short access: its size, whether a value follows, is it a store, and its position in the run. Below
+/// are bits 47 to 32 of the address.
+const SIZE: u32 = 16;
 #[cfg(feature = "api4")]
-const VALUE: u32 = 1 << 11;
-/// Where the position of an access in its run is.
-const POSITION: u32 = 12;
+const VALUE: u32 = 1 << 20;
+const STORE: u32 = 21;
+const POSITION: u32 = 22;
+/// Positions that a short access has room for.
+const POSITIONS: u32 = 1 << 8;
 
 /// An instruction in the table: its address, encoding, and length with these bits.
 type Entry = [u32; 4];
@@ -234,27 +241,49 @@ extern "C" fn with_registers(cpu: c_uint, data: *mut c_void) {
 
 extern "C" fn access(cpu: c_uint, info: u32, address: u64, position: *mut c_void) {
     let buffer = buffer(cpu);
-    let words =
-        [describe(info) | (position as usize as u32) << POSITION, address as u32, (address >> 32) as u32];
+    let (kind, position) = (describe(info), position as usize as u32);
+    let (high, low) = ((address >> 32) as u32, address as u32);
+    let is_short = (address << 16) as i64 >> 16 == address as i64 && position < POSITIONS;
+    let first = kind | position << POSITION | high & 0xffff;
     #[cfg(feature = "api4")]
     let full = {
         let value = unsafe { api::value(info) };
-        let first = [words[0] | VALUE, words[1], words[2], value[0], value[1]];
-        if words[0] & 15 < 4 {
-            unsafe { Buffer::put(buffer, first) }
+        if is_short && kind >> SIZE & 15 < 4 {
+            unsafe { Buffer::put(buffer, [first | VALUE, low, value[0], value[1]]) }
         } else {
-            let [a, b, c, d, e] = first;
-            unsafe { Buffer::put(buffer, [a, b, c, d, e, value[2], value[3]]) }
+            long(buffer, kind, position, [high, low], Some(value))
         }
     };
     #[cfg(not(feature = "api4"))]
-    let full = unsafe { Buffer::put(buffer, words) };
+    let full = match is_short {
+        true => unsafe { Buffer::put(buffer, [first, low]) },
+        false => long(buffer, kind, position, [high, low], None),
+    };
     if full {
         hand_over(cpu, buffer);
     }
 }
 
-/// The word for an access: asking QEMU about each would take longer than recording it.
+/// Appends an access that has no room in a short record; true if the buffer is now full.
+#[cold]
+fn long(
+    buffer: *mut Buffer,
+    kind: u32,
+    position: u32,
+    [high, low]: [u32; 2],
+    value: Option<[u32; 4]>,
+) -> bool {
+    let first = LONG | kind >> SIZE & 15 | (kind >> STORE & 1) << 8 | position << 12;
+    match value {
+        None => unsafe { Buffer::put(buffer, [first, low, high]) },
+        Some([a, b, ..]) if first & 15 < 4 => unsafe {
+            Buffer::put(buffer, [first | 1 << 11, low, high, a, b])
+        },
+        Some([a, b, c, d]) => unsafe { Buffer::put(buffer, [first | 1 << 11, low, high, a, b, c, d]) },
+    }
+}
+
+/// The word for an access, without its position and address: asking QEMU about each would take longer than recording it.
 #[inline(always)]
 fn describe(info: u32) -> u32 {
     static KNOWN: [AtomicU64; 64] = [const { AtomicU64::new(u64::MAX) }; 64];
@@ -264,20 +293,18 @@ fn describe(info: u32) -> u32 {
         return known as u32;
     }
     let word = unsafe {
-        MEMORY
-            | api::qemu_plugin_mem_size_shift(info) & 15
-            | u32::from(api::qemu_plugin_mem_is_store(info)) << 8
-            | u32::from(api::qemu_plugin_mem_is_sign_extended(info)) << 9
-            | u32::from(api::qemu_plugin_mem_is_big_endian(info)) << 10
+        SHORT
+            | (api::qemu_plugin_mem_size_shift(info) & 15) << SIZE
+            | u32::from(api::qemu_plugin_mem_is_store(info)) << STORE
     };
     place.store(u64::from(info) << 32 | u64::from(word), Relaxed);
     word
 }
 
-#[allow(clippy::too_many_arguments)]
 /// clone and clone3 of all architectures: AArch64 and RISC-V, Arm, both.
 const CLONES: [i64; 3] = [220, 120, 435];
 
+#[allow(clippy::too_many_arguments)]
 extern "C" fn call(
     _: u64,
     cpu: c_uint,
