@@ -113,9 +113,9 @@ impl Out {
             if u64::from(shape.count) > most {
                 break;
             }
-            let Some((_, behind)) = rest.split_at_checked(usize::from(shape.words) + 1) else { break };
+            let Some((_, others)) = rest.split_at_checked(usize::from(shape.words) + 1) else { break };
             (found, way, next) = (number, known, after);
-            (rest, length, head) = (behind, out.len(), shape.ways[known].child);
+            (rest, length, head) = (others, out.len(), shape.ways[known].child);
         }
         // The accesses of a run that was not taken, or of all.
         out.truncate(if self.memory { length } else { begun });

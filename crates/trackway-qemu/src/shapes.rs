@@ -19,8 +19,8 @@ const OFTEN: u8 = 2;
 const WAYS: u8 = 8;
 const CHILDREN: u16 = 4;
 
-/// Times that a shape was followed in one way, without a child for it, before it is worth a child. Where they come early there
-/// are so many that neither they nor their records stay in the cache. Tests are short.
+/// Times that a shape was followed in one way, without a child for it, before it is worth a child. Where they come early,
+/// neither they nor their records stay in the cache. Tests are short.
 const HOT: u16 = if cfg!(test) { 16 } else { 256 };
 
 /// Instructions of a shape at most, unless one run has more: records of long ones would not stay in the cache.

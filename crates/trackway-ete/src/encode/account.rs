@@ -169,7 +169,7 @@ pub(crate) struct Blocks {
     pub(crate) instructions: u64,
     pub(crate) count: u32,
     pub(crate) isa: Isa,
-    /// Their source has encodings, outcomes and targets, of which the blocks show so many; the last one is open. Else it has
+    /// Their source has encodings, outcomes and targets, of which the blocks show this number; the last one is open. Else it has
     /// nothing but the instructions.
     pub(crate) known: Option<(u32, Option<u64>)>,
 }
