@@ -54,7 +54,7 @@ pub use code::Code;
 pub use elf::{Elf, ProgramHeaders, Section};
 pub use entry::Shape;
 pub use error::Error;
-pub use expand::{expand, program, taken_at_end};
+pub use expand::{addresses, expand, program, taken_at_end};
 pub use files::Files;
 pub use image::{Image, Part, read_spec};
 pub use inlined::Frame;

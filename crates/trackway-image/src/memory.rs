@@ -212,6 +212,7 @@ impl Memory {
 }
 
 /// The instruction at the front of `bytes`, zero-extended, and its length.
+#[inline]
 pub(crate) fn fetch(isa: Isa, bytes: &[u8]) -> Option<(u32, u8)> {
     let half = u32::from(u16::from_le_bytes([*bytes.first()?, *bytes.get(1)?]));
     let wide = match isa {

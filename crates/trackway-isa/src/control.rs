@@ -157,6 +157,32 @@ impl Flow {
 mod tests {
     use super::*;
 
+    /// The quick test of `never_retires` is true for every encoding whose control flow says so.
+    #[test]
+    fn what_never_retires_is_found_without_decoding() {
+        use trackway_core::{Isa, SplitMix64};
+        let agree = |isa: Isa, encoding: u32| {
+            let decoded = !crate::flow(isa, 0, encoding).retires();
+            assert_eq!(crate::never_retires(isa, encoding), decoded, "{isa} {encoding:#010x}");
+        };
+        for half in 0..=u32::from(u16::MAX) {
+            for isa in [Isa::Rv32, Isa::Rv64] {
+                // Alone, below and above another halfword.
+                [half, half | 0xffff_0000, half | 0x0010_0000, half << 16 | 0x73, half << 16 | 0x7f]
+                    .into_iter()
+                    .for_each(|encoding| agree(isa, encoding));
+            }
+            for low in [0, 1, 2, 3, 0x1f, 0xfc1f, 0xffe0, 0xffff] {
+                agree(Isa::A64, half << 16 | low);
+            }
+        }
+        let mut random = SplitMix64(1);
+        for _ in 0..200_000 {
+            let encoding = random.next_u64() as u32;
+            [Isa::Rv32, Isa::Rv64, Isa::A64, Isa::A32].into_iter().for_each(|isa| agree(isa, encoding));
+        }
+    }
+
     /// The table of exits is in the order of the classes: what they say of themselves agrees with it.
     #[test]
     fn exits_agree_with_the_classes() {
