@@ -3,7 +3,8 @@
 use std::io::{Result, Write};
 
 use serde_json::json;
-use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Outcome};
+use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Outcome, Run};
+use trackway_image::{Memory, addresses};
 use trackway_isa::flow;
 
 use crate::hex::digits;
@@ -32,6 +33,16 @@ pub(crate) struct Pcs {
 impl Pcs {
     pub(crate) fn new(attempted: bool, json: bool) -> Self {
         Pcs { out: Vec::new(), attempted, json, name: None, unknown: 0 }
+    }
+
+    /// As text, where all are shown.
+    #[inline(always)]
+    fn put(&mut self, pc: u64, is_attempted: bool) {
+        if !is_attempted || self.attempted {
+            let mut line = [b'\n'; 17];
+            line[..16].copy_from_slice(&digits(pc));
+            self.out.extend_from_slice(&line);
+        }
     }
 
     fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> Result<()> {
@@ -89,6 +100,34 @@ impl View for Pcs {
             }
             _ => Ok(()),
         }
+    }
+
+    fn steps(&mut self, batch: &Batch, events: &[Event]) -> usize {
+        if self.json {
+            return 0;
+        }
+        let mut shown = 0;
+        for event in events {
+            let EventKind::Step(step) = &event.kind else { break };
+            match step.pc {
+                Some(pc) if !batch.extra_of(step).is_some_and(|extra| extra.placeholder) => {
+                    self.put(pc, step.outcome == Outcome::Attempted);
+                }
+                _ => break,
+            }
+            shown += 1;
+        }
+        shown
+    }
+
+    fn run(&mut self, memory: &Memory, run: &Run, number: u64) -> bool {
+        if self.json {
+            return false;
+        }
+        let rest = addresses(memory, run, |pc, is_attempted| self.put(pc, is_attempted));
+        let rest = rest.map(|rest| Event { offset: 0, kind: EventKind::Run(rest) });
+        // Writing to memory cannot fail.
+        rest.is_none_or(|rest| self.event(&Batch::default(), &rest, number, &mut Budget(u64::MAX)).is_ok())
     }
 
     fn end(&mut self, _: &mut Budget) -> Result<()> {

@@ -1,7 +1,8 @@
 //! The shapes of `dump` with one interface.
 
 use std::io::Result;
-use trackway_core::{Batch, Context, Event, Exit};
+use trackway_core::{Batch, Context, Event, Exit, Run};
+use trackway_image::Memory;
 
 /// Writes events one by one into memory, in one of the shapes.
 pub(crate) trait View {
@@ -18,6 +19,20 @@ pub(crate) trait View {
 
     /// One event; `number` is that of its first instruction.
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()>;
+
+    /// Shows the steps at the front of `events`, where it has a faster way for several; returns how many it has shown. Only where
+    /// everything is shown.
+    fn steps(&mut self, batch: &Batch, events: &[Event]) -> usize {
+        let _ = (batch, events);
+        0
+    }
+
+    /// Shows a run by its program, where it has a faster way than step by step; false if it has not. Only where everything is
+    /// shown.
+    fn run(&mut self, memory: &Memory, run: &Run, number: u64) -> bool {
+        let _ = (memory, run, number);
+        false
+    }
 
     /// After the last event.
     fn end(&mut self, budget: &mut Budget) -> Result<()> {

@@ -49,8 +49,8 @@ pub(crate) fn walk_in_groups<B: Before, L, T: Send>(
     progress: &Progress,
     past: &mut B,
     local: impl Fn() -> L + Sync,
-    work: impl Fn(&mut L, B::State, &[Batch]) -> T + Sync,
-    mut join: impl FnMut(T) -> Result<(), Failure>,
+    work: impl Fn(&mut L, B::State, &mut [Batch]) -> T + Sync,
+    join: impl FnMut(T) -> Result<(), Failure>,
 ) -> (Health, Result<(), Failure>) {
     let (health, ended) = read_in_groups(
         source,
@@ -59,7 +59,7 @@ pub(crate) fn walk_in_groups<B: Before, L, T: Send>(
         |source, health| progress.update(source, health),
         local,
         work,
-        |result, _| join(result),
+        join,
     );
     let ended = ended.map_err(|ended| failure(common, path, &health, ended));
     (health, ended)

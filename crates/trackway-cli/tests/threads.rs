@@ -41,14 +41,29 @@ fn all(output: &Output) -> (&[u8], &[u8], Option<i32>) {
     (&output.stdout, &output.stderr, output.status.code())
 }
 
-const SHAPES: [&[&str]; 6] = [
+const SHAPES: [&[&str]; 7] = [
     &["--as", "pcs"],
+    &["--as", "pcs", "--attempted"],
     &["--as", "runs"],
     &["--as", "events"],
     &[],
     &["--as", "runs", "--jsonl"],
     &["--jsonl"],
 ];
+
+/// Where everything is shown, steps and runs are shown several at once; with a limit one by one.
+fn check_pcs(what: &str, path: &str, options: &[String]) {
+    for attempted in [None, Some("--attempted")] {
+        let dump = |limit: &[&str]| {
+            let mut args = vec!["dump", path, "--as", "pcs"];
+            args.extend(attempted.iter().chain(limit));
+            args.extend(options.iter().map(String::as_str));
+            trackway(&args).stdout
+        };
+        let limited = dump(&["--limit", "4000000000"]);
+        assert!(dump(&[]) == limited, "{what}, {attempted:?}: other addresses than one by one");
+    }
+}
 
 /// Every shape on 2, 3 and 8 threads is that of one.
 fn check_shapes(what: &str, path: &str, options: &[String], threads: &[&str]) {
@@ -83,6 +98,8 @@ fn every_shape_of_every_format_is_that_of_one_thread() {
         let found = runs.iter().find_map(|run| written(run, format, &folder));
         let (path, options) = found.unwrap_or_else(|| panic!("{} holds neither run", format.title()));
         check_shapes(format.title(), &path, &options, &["2", "3", "8"]);
+        check_pcs(format.title(), &path, &options);
+        check_pcs(&format!("{} without a program", format.title()), &path, &[]);
         if !std::path::Path::new(&path).is_file() {
             continue;
         }
@@ -97,6 +114,7 @@ fn every_shape_of_every_format_is_that_of_one_thread() {
         }
         std::fs::write(&path, damaged).unwrap();
         check_shapes(&format!("{}, damaged", format.title()), &path, &options, &["3"]);
+        check_pcs(&format!("{}, damaged", format.title()), &path, &options);
     }
 }
 

@@ -164,7 +164,7 @@ impl<W: Write> ChampSim<W> {
     }
 }
 
-impl<W: Write> Sink for ChampSim<W> {
+impl<W: Write + Send> Sink for ChampSim<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         for event in &batch.events {
             match &event.kind {

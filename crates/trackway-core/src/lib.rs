@@ -99,4 +99,6 @@ pub use rules::trim_demand;
 pub use rules::{Finding, Rule, Severity};
 pub use saved::{Saved, pack, unpack};
 pub use source::{Item, Items, Sink, Source};
-pub use stream::{Cancel, Decode, Entry, Parts, Pool, Seen, Show, Stream, in_order, in_order_with, in_parts};
+pub use stream::{
+    Cancel, Decode, Entry, InTurn, Parts, Pool, Seen, Show, Stream, in_order, in_order_with, in_parts,
+};

@@ -112,8 +112,8 @@ pub trait Source: Send {
     }
 }
 
-/// Consumes events: the `lower` side of a format.
-pub trait Sink {
+/// Consumes events: the `lower` side of a format. Threads may take turns in writing to it.
+pub trait Sink: Send {
     /// Writes the events of a batch.
     fn put(&mut self, batch: &Batch) -> Result<()>;
 

@@ -81,7 +81,7 @@ impl<W: Write> Lower<W> {
     }
 }
 
-impl<W: Write> Sink for Lower<W> {
+impl<W: Write + Send> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         self.builder.put(batch, &mut self.encoder);
         self.encoder.check_error()?;

@@ -350,7 +350,7 @@ impl<W: Write> Lower<W> {
     }
 }
 
-impl<W: Write> Sink for Lower<W> {
+impl<W: Write + Send> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         for (n, event) in batch.events.iter().enumerate() {
             let next = match batch.events.get(n + 1) {

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use trackway_core::{
-    Batch, Contexts, Counting, Counts, ErrorKind, Event, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta,
-    Observer, Source,
+    Batch, Context, Contexts, Counting, Counts, ErrorKind, Event, EventKind, Fact, Fate, InTurn, Ledger,
+    Mark, MarkKind, Meta, Observer, Source,
 };
 use trackway_format::{Carried, Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
 
 use crate::conversion::{Conversion, Written};
+use crate::expand::Expander;
 use crate::formats::{for_output, insert_name};
 use crate::groups::{Before, read_in_groups};
 use crate::health::{Ended, Health};
@@ -171,6 +172,8 @@ pub(crate) struct Events {
     pub(crate) threads: usize,
     /// Compares them with the program.
     pub(crate) check: Option<ProgramCheck>,
+    /// Makes the runs among them to steps, where the source does not.
+    pub(crate) expander: Option<Expander>,
 }
 
 /// The events of a trace, as far as they are wanted.
@@ -180,12 +183,20 @@ fn events_of(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> 
     if into.id() == trace.format().id() {
         program.carried = Carried(programs.clone());
     }
-    let source = selected(trace, into, options)?;
+    let (source, expander) = match &options.part {
+        // By the threads that work on them, and not by the one that reads.
+        None => {
+            let source = trace.events()?;
+            let context = source.context();
+            (source, (!programs.is_empty()).then(|| Expander::new(programs.clone(), context)))
+        }
+        Some(_) => (selected(trace, into, options)?, None),
+    };
     let meta = if options.part.is_some() { source.meta() } else { trace.meta() }.clone();
     // A flow trace has no encodings of its own to compare.
     let compare = !programs.is_empty() && !meta.flow_only;
     let check = compare.then(|| ProgramCheck::new(meta.isa, &programs));
-    Ok(Events { source, meta, program, threads, check })
+    Ok(Events { source, meta, program, threads, check, expander })
 }
 
 /// As [`convert_with`], for events that do not come from one trace; `trace` is the first of those that they come from.
@@ -214,7 +225,7 @@ fn lower(
     options: &ConvertOptions,
     progress: impl FnMut(&dyn Source, &Health) + Send,
 ) -> Result<Conversion> {
-    let Events { mut source, meta: all, program, threads, mut check } = events;
+    let Events { mut source, meta: all, program, threads, mut check, expander } = events;
     let split = all.sources.len() > 1 && !into.holds_several_sources();
     let metas = if split { one_each(&all) } else { vec![all.clone()] };
     let mut outputs: Vec<Written> = Vec::new();
@@ -230,20 +241,28 @@ fn lower(
     }
     let mut count = 0;
     let apart = check.as_ref().map(ProgramCheck::apart);
-    let mut past = Past(Contexts::new(&all));
+    // A thread lowers what it has worked on itself, when it is its turn.
+    let lowering = InTurn::new(sinks);
+    let place = |source: u16| if split { usize::from(source) } else { 0 };
+    let mut past = Past { group: 0, contexts: Contexts::new(&all), source: 0, context: source.context() };
     let (health, ended) = read_in_groups(
         &mut *source,
         (threads, options.strict),
         &mut past,
         progress,
-        || apart.as_ref().map(ProgramCheck::apart),
-        |check, mut contexts, batches| {
+        || (apart.as_ref().map(ProgramCheck::apart), expander.clone()),
+        |(check, expander), (group, mut contexts, source, context), batches| {
+            let turn = lowering.turn(group);
+            if let Some(expander) = expander {
+                expander.enter(source, context);
+                batches.iter_mut().for_each(|batch| expander.batch(batch));
+            }
             if let (Some(check), Some(first)) = (&mut *check, batches.first()) {
                 check.enter(first.source, contexts.of(first.source));
                 batches.iter().for_each(|batch| check.observe(batch));
             }
             let mut facts: Vec<(u16, Counts)> = Vec::new();
-            for batch in batches {
+            for batch in &*batches {
                 if facts.last().is_none_or(|(source, _)| *source != batch.source) {
                     facts.push((batch.source, Counts::default()));
                 }
@@ -254,26 +273,30 @@ fn lower(
             let is_gap = |event: &&Event| matches!(event.kind, EventKind::Gap(_));
             let events = batches.iter().flat_map(|batch| &batch.events);
             let events = events.filter(|event| !is_gap(event)).count() as u64;
-            (facts, events, check.as_mut().map(ProgramCheck::take))
+            let lowered = turn.take(|sinks| {
+                for (source, facts) in facts {
+                    sinks.get_mut(place(source)).into_iter().for_each(|sink| sink.add(&facts));
+                }
+                for batch in batches {
+                    if let Some(sink) = sinks.get_mut(place(batch.source)) {
+                        batch.source = if split { 0 } else { batch.source };
+                        sink.put_counted(batch)?;
+                    }
+                }
+                Ok(())
+            });
+            (events, check.as_mut().map(ProgramCheck::take), lowered)
         },
-        |(facts, events, compared), batches| {
+        |(events, compared, lowered)| {
             if let (Some(check), Some(compared)) = (&mut check, compared) {
                 check.add(compared);
             }
             count += events;
-            let place = |source: u16| if split { usize::from(source) } else { 0 };
-            for (source, facts) in facts {
-                sinks.get_mut(place(source)).into_iter().for_each(|sink| sink.add(&facts));
-            }
-            for batch in batches {
-                if let Some(sink) = sinks.get_mut(place(batch.source)) {
-                    batch.source = if split { 0 } else { batch.source };
-                    sink.put_counted(batch)?;
-                }
-            }
-            Ok::<(), trackway_core::Error>(())
+            // None only after an error, which has come before.
+            lowered.unwrap_or(Ok::<(), trackway_core::Error>(()))
         },
     );
+    let mut sinks = lowering.into_inner();
     if let Err(Ended::Caller(error)) = ended {
         return Err(of_target(error.into()));
     }
@@ -305,17 +328,32 @@ fn lower(
 }
 
 /// State that counting and comparing need from the events before.
-struct Past(Contexts);
+struct Past {
+    /// The number of the next group.
+    group: usize,
+    /// Of each source, with the instruction set of the trace.
+    contexts: Contexts,
+    /// The last one, and its context alone.
+    source: u16,
+    context: Context,
+}
 
 impl Before for Past {
-    type State = Contexts;
+    type State = (usize, Contexts, u16, Context);
 
-    fn state(&self) -> Contexts {
-        self.0.clone()
+    fn state(&mut self) -> Self::State {
+        self.group += 1;
+        (self.group - 1, self.contexts.clone(), self.source, self.context)
     }
 
     fn batch(&mut self, batch: &Batch) {
-        batch.contexts.iter().for_each(|context| self.0.of(batch.source).update(context));
+        if std::mem::replace(&mut self.source, batch.source) != batch.source {
+            self.context = Context::default();
+        }
+        for context in &batch.contexts {
+            self.context.update(context);
+            self.contexts.of(batch.source).update(context);
+        }
     }
 }
 

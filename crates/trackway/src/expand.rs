@@ -5,11 +5,9 @@ use std::sync::Arc;
 use trackway_core::{Batch, Context, Event, EventKind, Meta, Observer, Result, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
-/// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
-///
-/// Formats that record single instructions can then take the events of flow formats.
-pub struct Expand {
-    inner: Box<dyn Source>,
+/// Makes runs to steps where the program is known, batch by batch; the rest stays as it is.
+#[derive(Clone)]
+pub(crate) struct Expander {
     /// The program of each source, or one for all.
     programs: Vec<Arc<Image>>,
     source: u16,
@@ -17,26 +15,81 @@ pub struct Expand {
     context: Context,
     memory: Arc<Memory>,
     events: Vec<Event>,
+    /// Doubtful runs that have become steps, which cannot say so.
     doubtful: u64,
+}
+
+impl Expander {
+    pub(crate) fn new(programs: Vec<Arc<Image>>, context: Context) -> Self {
+        let memory = program(&programs, 0).memory(&context);
+        Expander { programs, source: 0, context, memory, events: Vec::new(), doubtful: 0 }
+    }
+
+    /// The events that follow are those of a source in a context.
+    pub(crate) fn enter(&mut self, source: u16, context: Context) {
+        if (self.source, self.context) != (source, context) {
+            (self.source, self.context) = (source, context);
+            self.memory = program(&self.programs, source).memory(&context);
+        }
+    }
+
+    fn update(&mut self, change: &Context) {
+        let mut context = self.context;
+        context.update(change);
+        self.enter(self.source, context);
+    }
+
+    pub(crate) fn batch(&mut self, batch: &mut Batch) {
+        if batch.source != self.source {
+            self.enter(batch.source, Context::default());
+        }
+        let is_run = |event: &Event| matches!(event.kind, EventKind::Run(run) if !run.withdrawn);
+        if !batch.events.iter().any(is_run) {
+            batch.contexts.iter().for_each(|context| self.update(context));
+            return;
+        }
+        self.events.clear();
+        std::mem::swap(&mut self.events, &mut batch.events);
+        for n in 0..self.events.len() {
+            let Event { offset, kind } = self.events[n];
+            match kind {
+                // A withdrawn run did not happen: it stays in one piece and is not counted.
+                EventKind::Run(run) if !run.withdrawn => {
+                    let accesses = batch.accesses_of(&run);
+                    expand(&self.memory, &run, accesses, |kind| batch.push(offset, kind));
+                    // A rest that stays a run is still marked itself.
+                    let is_left = matches!(batch.events.last(), Some(Event { kind: EventKind::Run(_), .. }));
+                    self.doubtful += u64::from(run.doubtful && !is_left);
+                }
+                EventKind::Context(n) => {
+                    self.update(&batch.contexts[n as usize]);
+                    batch.push(offset, kind);
+                }
+                _ => batch.push(offset, kind),
+            }
+        }
+    }
+}
+
+/// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
+///
+/// Formats that record single instructions can then take the events of flow formats.
+pub struct Expand {
+    inner: Box<dyn Source>,
+    expander: Expander,
 }
 
 impl std::fmt::Debug for Expand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Expand({:?})", self.programs)
+        write!(f, "Expand({:?})", self.expander.programs)
     }
 }
 
 impl Expand {
     /// Expands the runs of each source by its program; a single program is for all.
     pub fn new(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
-        let context = inner.context();
-        let memory = program(&programs, 0).memory(&context);
-        Expand { inner, programs, source: 0, context, memory, events: Vec::new(), doubtful: 0 }
-    }
-
-    fn enter(&mut self, source: u16, context: Context) {
-        (self.source, self.context) = (source, context);
-        self.memory = program(&self.programs, source).memory(&context);
+        let expander = Expander::new(programs, inner.context());
+        Expand { inner, expander }
     }
 }
 
@@ -55,44 +108,13 @@ impl Source for Expand {
 
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let more = self.inner.fill(batch)?;
-        if batch.source != self.source {
-            self.enter(batch.source, Context::default());
-        }
-        let is_run = |event: &Event| matches!(event.kind, EventKind::Run(run) if !run.withdrawn);
-        if !batch.events.iter().any(is_run) {
-            if !batch.contexts.is_empty() {
-                batch.contexts.iter().for_each(|context| self.context.update(context));
-                self.memory = program(&self.programs, self.source).memory(&self.context);
-            }
-            return Ok(more);
-        }
-        self.events.clear();
-        std::mem::swap(&mut self.events, &mut batch.events);
-        for n in 0..self.events.len() {
-            let Event { offset, kind } = self.events[n];
-            match kind {
-                // A withdrawn run did not happen: it stays in one piece and is not counted.
-                EventKind::Run(run) if !run.withdrawn => {
-                    let accesses = batch.accesses_of(&run);
-                    expand(&self.memory, &run, accesses, |kind| batch.push(offset, kind));
-                    // A rest that stays a run is still marked itself.
-                    let is_left = matches!(batch.events.last(), Some(Event { kind: EventKind::Run(_), .. }));
-                    self.doubtful += u64::from(run.doubtful && !is_left);
-                }
-                EventKind::Context(n) => {
-                    self.context.update(&batch.contexts[n as usize]);
-                    self.memory = program(&self.programs, self.source).memory(&self.context);
-                    batch.push(offset, kind);
-                }
-                _ => batch.push(offset, kind),
-            }
-        }
+        self.expander.batch(batch);
         Ok(more)
     }
 
     fn seek(&mut self, n: u64) -> Result<u64> {
         let first = self.inner.seek(n)?;
-        self.enter(0, self.inner.context());
+        self.expander.enter(0, self.inner.context());
         Ok(first)
     }
 
@@ -104,12 +126,12 @@ impl Source for Expand {
         if !self.inner.restore(saved)? {
             return Ok(false);
         }
-        self.enter(saved.source, saved.context);
+        self.expander.enter(saved.source, saved.context);
         Ok(true)
     }
 
     fn doubtful(&self) -> u64 {
-        self.doubtful
+        self.expander.doubtful
     }
 
     fn lend(&mut self) -> Option<Box<dyn Observer>> {

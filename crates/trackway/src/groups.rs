@@ -6,9 +6,16 @@ use trackway_core::{Batch, Observer, Pool, Saved, Source, in_order_with};
 
 use crate::health::{Ended, Health};
 
-/// Events or instructions of a group, at least: enough that threads seldom wait for each other, few enough for the cache of
-/// a core.
+/// Events or instructions of a group, at least: enough that threads seldom wait for each other.
 const ENOUGH: u64 = 1 << 13;
+
+/// Bytes of events that are enough anyway: they are to stay in the cache of a core.
+const MOST: usize = 1 << 19;
+
+/// Bytes of the events of a batch, and of their accesses.
+fn size(batch: &Batch) -> usize {
+    size_of_val(&*batch.events) + size_of_val(&*batch.mem) + size_of_val(&*batch.regs)
+}
 
 /// Instructions between two places that are saved for an observer.
 const DISTANCE: u64 = 1 << 14;
@@ -18,15 +25,15 @@ pub trait Before: Send {
     /// The knowledge before a group.
     type State: Send;
 
-    /// The knowledge after all batches so far.
-    fn state(&self) -> Self::State;
+    /// The knowledge after all batches so far; it is asked once for each group.
+    fn state(&mut self) -> Self::State;
 
     /// Takes in the next batch.
     fn batch(&mut self, batch: &Batch);
 }
 
 /// As [`read_all`](crate::read_all), on several threads: whichever is free reads the next group of batches and hands it, with
-/// the state before it, to `work`; the caller's thread hands the results with their batches to `join`, in order. A thread
+/// the state before it, to `work`; the caller's thread hands the results to `join`, in order. A thread
 /// works on what it has read, with what is `local` to it, and only a few groups exist at once.
 pub fn read_in_groups<B: Before, L, T: Send, E>(
     source: &mut dyn Source,
@@ -34,8 +41,8 @@ pub fn read_in_groups<B: Before, L, T: Send, E>(
     past: &mut B,
     progress: impl FnMut(&dyn Source, &Health) + Send,
     local: impl Fn() -> L + Sync,
-    work: impl Fn(&mut L, B::State, &[Batch]) -> T + Sync,
-    mut join: impl FnMut(T, &mut [Batch]) -> Result<(), E>,
+    work: impl Fn(&mut L, B::State, &mut [Batch]) -> T + Sync,
+    mut join: impl FnMut(T) -> Result<(), E>,
 ) -> (Health, Result<(), Ended<E>>) {
     let spare = Pool::default();
     let mut lent = if threads > 1 { source.lend() } else { None };
@@ -57,18 +64,19 @@ pub fn read_in_groups<B: Before, L, T: Send, E>(
         &mut groups,
         local,
         |own, group| {
-            let Group { before, batches, used, part } = group;
+            let Group { before, mut batches, used, part } = group;
             let seen = part.map(|part| part.seen(&batches[..used]));
-            (work(own, before, &batches[..used]), batches, used, seen)
+            let result = work(own, before, &mut batches[..used]);
+            // At once, while they are in the cache.
+            spare.put(batches);
+            (result, seen)
         },
-        |(result, mut batches, used, seen)| {
+        |(result, seen)| {
             if let (Some(lent), Some((part, mut place))) = (&mut lent, seen) {
                 lent.merge(part);
                 lent.place(&mut || place.take());
             }
-            let joined = join(result, &mut batches[..used]);
-            spare.put(batches);
-            joined
+            join(result)
         },
     );
     let Groups { source, mut health, ended, .. } = groups;
@@ -138,9 +146,10 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
         }
         let (before, mut batches) = (self.past.state(), self.spare.take_or(Vec::new));
         let (mut used, mut held, mut errors) = (0, 0, 0);
+        let mut bytes = 0;
         let begun = self.health.counts.instructions;
         // An error ends a group: it belongs between two batches.
-        while held < self.enough && errors == 0 && self.ended.is_none() {
+        while held < self.enough && bytes < MOST && errors == 0 && self.ended.is_none() {
             if used == batches.len() {
                 batches.push(Batch::default());
             }
@@ -153,6 +162,7 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
                     counts.observe(batch);
                     self.past.batch(batch);
                     used += 1;
+                    bytes += size(batch);
                     held += (counts.instructions - instructions).max(batch.events.len() as u64);
                 }
                 Ok(more)

@@ -327,8 +327,11 @@ impl Observer for ProgramCheck {
             match &event.kind {
                 EventKind::Step(step) => self.step(batch.source, event.offset, step),
                 EventKind::Context(n) => {
+                    let before = self.context;
                     self.context.update(&batch.contexts[*n as usize]);
-                    self.follow_context(batch.source);
+                    if self.context != before {
+                        self.follow_context(batch.source);
+                    }
                 }
                 _ => {}
             }

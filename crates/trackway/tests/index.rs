@@ -469,7 +469,7 @@ struct Alone;
 impl Before for Alone {
     type State = ();
 
-    fn state(&self) {}
+    fn state(&mut self) {}
 
     fn batch(&mut self, _: &Batch) {}
 }
@@ -501,7 +501,7 @@ fn an_index_is_made_in_groups() {
                 |_, _| {},
                 || (),
                 |(), (), _| (),
-                |(), _| Ok(()),
+                |()| Ok(()),
             );
             ended.unwrap();
             drop(source);

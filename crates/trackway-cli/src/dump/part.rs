@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::thread;
 
 use trackway::{Before, Bounds, Counts, Health, Place, Position, Trace};
 use trackway_core::{Batch, Context, Event, EventKind, Observer, Pool, Source};
@@ -54,7 +55,7 @@ struct Past {
 impl Before for Past {
     type State = (Option<u16>, Context);
 
-    fn state(&self) -> Self::State {
+    fn state(&mut self) -> Self::State {
         (self.source, self.context)
     }
 
@@ -203,27 +204,27 @@ impl<'a> Part<'a> {
             &mut past,
             || (self.clone(), new_view(), apart.apart()),
             |(part, view, check), before, batches| {
-                *view.text() = texts.take_or(Vec::new);
+                *view.text() = texts.take_own().unwrap_or_default();
                 part.begin(before, &mut **view)?;
                 if let (Some(source), context) = before {
                     check.enter(source, &context);
                 }
-                for batch in batches {
+                for batch in &*batches {
                     check.observe(batch);
                     // Without a limit nothing ends it.
                     let _ = part.batch(batch, &mut **view, |_| Ok(()))?;
                 }
-                Ok((view.end_part(), std::mem::take(view.text()), check.take()))
+                Ok((view.end_part(), std::mem::take(view.text()), check.take(), thread::current().id()))
             },
             |shown: Result<_, Failure>| {
-                let (ends, mut text, compared) = shown?;
+                let (ends, mut text, compared, owner) = shown?;
                 check.add(compared);
                 view.join(ends)?;
                 out.write_all(view.text())?;
                 view.text().clear();
                 out.write_all(&text)?;
                 text.clear();
-                texts.put(text);
+                texts.put_for(owner, text);
                 Ok(())
             },
         );
@@ -292,9 +293,27 @@ impl<'a> Part<'a> {
             view.source(batch.source, self.name(batch.source), &mut budget)?;
             self.budget = budget;
         }
-        let mut number = batch.first_instruction;
-        for event in &batch.events {
+        let (mut number, mut at) = (batch.first_instruction, 0);
+        while let Some(event) = batch.events.get(at) {
+            if !self.is_limited {
+                let steps = view.steps(batch, &batch.events[at..]);
+                (number, at) = (number + steps as u64, at + steps);
+                if steps > 0 {
+                    if view.text().len() >= BLOCK {
+                        full(view.text())?;
+                    }
+                    continue;
+                }
+            }
             let flow = match event.kind {
+                EventKind::Run(run)
+                    if self.expands
+                        && !run.withdrawn
+                        && !self.is_limited
+                        && view.run(&self.memory(batch.source), &run, number) =>
+                {
+                    ControlFlow::Continue(())
+                }
                 EventKind::Run(run) if self.expands && !run.withdrawn => {
                     self.shown.doubtful += u64::from(run.doubtful && self.window.is_open);
                     let memory = self.memory(batch.source);
@@ -309,8 +328,11 @@ impl<'a> Part<'a> {
                 }
                 EventKind::Context(n) => {
                     let flow = self.event(batch, event, number, view)?;
+                    let before = self.context;
                     self.context.update(&batch.contexts[n as usize]);
-                    self.memory = None;
+                    if self.context != before {
+                        self.memory = None;
+                    }
                     flow
                 }
                 _ => self.event(batch, event, number, view)?,
@@ -322,6 +344,7 @@ impl<'a> Part<'a> {
                 return Ok(flow);
             }
             number += event.kind.instructions();
+            at += 1;
         }
         Ok(ControlFlow::Continue(()))
     }

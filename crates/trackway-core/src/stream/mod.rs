@@ -9,11 +9,13 @@ mod cancel;
 mod parts;
 mod pool;
 mod queue;
+mod turns;
 
 pub use cancel::Cancel;
 pub use parts::{Seen, Show, in_parts};
 pub use pool::Pool;
 pub use queue::{in_order, in_order_with};
+pub use turns::InTurn;
 
 use crate::census::Census;
 use crate::error::{Error, Result};

@@ -37,9 +37,22 @@ impl<T> Pool<T> {
         self.take().unwrap_or_else(make)
     }
 
+    /// A value that belongs to this thread, unchanged; one of another thread would have to change its core.
+    pub fn take_own(&self) -> Option<T> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = thread::current().id();
+        let own = values.iter().rposition(|(thread, _)| *thread == here)?;
+        Some(values.remove(own).1)
+    }
+
     /// Puts a value back.
     pub fn put(&self, value: T) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((thread::current().id(), value));
+        self.put_for(thread::current().id(), value);
+    }
+
+    /// Puts a value back for the thread that has worked on it.
+    pub fn put_for(&self, thread: ThreadId, value: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((thread, value));
     }
 }
 
@@ -59,5 +72,18 @@ mod tests {
             });
         });
         assert_eq!((pool.take(), pool.take(), pool.take()), (Some(1), Some(2), None));
+    }
+
+    #[test]
+    fn a_value_that_another_thread_puts_back_keeps_its_owner() {
+        let pool = Pool::default();
+        let owner = thread::current().id();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                pool.put_for(owner, 1);
+                assert_eq!(pool.take_own(), None);
+            });
+        });
+        assert_eq!((pool.take_own(), pool.take_own()), (Some(1), None));
     }
 }

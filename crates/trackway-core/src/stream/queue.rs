@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Times that a thread looks for news before it sleeps, some 10 µs in all: to be woken takes longer, and most news come sooner.
-const TURNS: u32 = 200;
+pub(super) const TURNS: u32 = 200;
 
 /// Works on `parts` on several threads, the caller's among them, and passes the results to `join` in the
 /// order of the parts. Threads run ahead of `join` by a few parts only; the first error ends it.

@@ -8,7 +8,7 @@ use trackway_image::Image;
 use crate::config::Config;
 
 /// Takes the bytes of trace units.
-pub trait UnitSink {
+pub trait UnitSink: Send {
     /// Takes further bytes of source `n`.
     fn write(&mut self, n: usize, bytes: &[u8]) -> Result<()>;
 

@@ -246,7 +246,7 @@ impl<W: Write> Lower<W> {
     }
 }
 
-impl<W: Write> Sink for Lower<W> {
+impl<W: Write + Send> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         batch.events.iter().try_for_each(|event| self.event(event, batch))
     }

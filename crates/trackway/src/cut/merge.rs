@@ -236,7 +236,14 @@ fn slices(
         let slices = traces.iter_mut().map(Trace::expanded).collect::<Result<_>>()?;
         Ok(Box::new(Joined::new(meta.clone(), slices)))
     };
-    let events = Events { source: joined(&mut traces)?, meta: meta.clone(), program, threads, check: None };
+    let events = Events {
+        source: joined(&mut traces)?,
+        meta: meta.clone(),
+        program,
+        threads,
+        check: None,
+        expander: None,
+    };
     let mut original = || {
         let mut again: Vec<Trace> = reopened.iter().map(Trace::reopen).collect::<Result<_>>()?;
         joined(&mut again)
@@ -276,8 +283,14 @@ fn sources(traces: &[Trace], out: Out<'_, impl FnMut(&dyn Source, &Health) + Sen
     };
     let first = &traces[0];
     let program = first.program().clone();
-    let events =
-        Events { source: beside()?, meta: meta.clone(), program, threads: first.threads(), check: None };
+    let events = Events {
+        source: beside()?,
+        meta: meta.clone(),
+        program,
+        threads: first.threads(),
+        check: None,
+        expander: None,
+    };
     convert_events(events, first, target, into, &settings, options, &mut || beside(), progress)
 }
 
