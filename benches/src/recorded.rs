@@ -76,7 +76,7 @@ pub fn written(
     run: &Recorded,
     instructions: u64,
 ) -> Option<(PathBuf, Options)> {
-    let path = folder.join(format!("long.{}", format.extensions()[0]));
+    let path = folder.join(format!("{instructions}.{}", format.extensions()[0]));
     let program = Program { elf: vec![run.elf.display().to_string()], ..Program::default() };
     let (target, settings) = (Target::new(&path), Settings::default());
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 2 };
