@@ -9,7 +9,7 @@ pub(crate) fn digits(value: u64) -> [u8; 16] {
 }
 
 /// Eight digits: each nibble in a byte of its own, then its letter.
-fn eight(value: u32) -> [u8; 8] {
+pub(crate) fn eight(value: u32) -> [u8; 8] {
     let mut nibbles = u64::from(value);
     nibbles = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff;
     nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff;

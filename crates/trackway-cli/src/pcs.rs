@@ -7,7 +7,7 @@ use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Outcome, Run};
 use trackway_image::{Memory, addresses};
 use trackway_isa::flow;
 
-use crate::hex::digits;
+use crate::hex::{digits, eight};
 use crate::json::{hex, object, write_line};
 use crate::report::say;
 use crate::view::{Budget, Ends, First, Straight, View};
@@ -28,19 +28,26 @@ pub(crate) struct Pcs {
     name: Option<String>,
     /// Instructions of which not even the address is known.
     unknown: u64,
+    /// Upper half of the last address, and its digits: it is the same for most.
+    upper: (u32, [u8; 8]),
 }
 
 impl Pcs {
     pub(crate) fn new(attempted: bool, json: bool) -> Self {
-        Pcs { out: Vec::new(), attempted, json, name: None, unknown: 0 }
+        Pcs { out: Vec::new(), attempted, json, name: None, unknown: 0, upper: (0, eight(0)) }
     }
 
     /// As text, where all are shown.
     #[inline(always)]
     fn put(&mut self, pc: u64, is_attempted: bool) {
         if !is_attempted || self.attempted {
+            let upper = (pc >> 32) as u32;
+            if self.upper.0 != upper {
+                self.upper = (upper, eight(upper));
+            }
             let mut line = [b'\n'; 17];
-            line[..16].copy_from_slice(&digits(pc));
+            line[..8].copy_from_slice(&self.upper.1);
+            line[8..16].copy_from_slice(&eight(pc as u32));
             self.out.extend_from_slice(&line);
         }
     }

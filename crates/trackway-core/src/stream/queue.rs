@@ -4,9 +4,19 @@ use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Times that a thread looks for news before it sleeps, some 10 µs in all: to be woken takes longer, and most news come sooner.
-pub(super) const TURNS: u32 = 200;
+/// So long a thread looks for news before it sleeps: to be woken takes about as long, and most news come sooner. By the clock, as
+/// a pause of the processor takes 10 to 40 ns.
+const AWAKE: Duration = Duration::from_micros(10);
+
+/// Waits awake, until there is news or it has been long enough.
+pub(super) fn look(is_there: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_there() && start.elapsed() < AWAKE {
+        (0..8).for_each(|_| spin_loop());
+    }
+}
 
 /// Works on `parts` on several threads, the caller's among them, and passes the results to `join` in the
 /// order of the parts. Threads run ahead of `join` by a few parts only; the first error ends it.
@@ -141,12 +151,7 @@ impl<P, T, I: Iterator<Item = P>> WorkQueue<I, T> {
     fn wait<'q>(&'q self, state: Guard<'q, I, T>) -> Guard<'q, I, T> {
         let seen = self.news.load(Ordering::Acquire);
         drop(state);
-        for _ in 0..TURNS {
-            if self.news.load(Ordering::Acquire) != seen {
-                break;
-            }
-            (0..16).for_each(|_| spin_loop());
-        }
+        look(|| self.news.load(Ordering::Acquire) != seen);
         let mut state = self.lock();
         if self.news.load(Ordering::Acquire) == seen {
             state.asleep += 1;

@@ -1,10 +1,9 @@
 //! A value that threads work on in turn.
 
-use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::queue::TURNS;
+use super::queue::look;
 
 /// A value that threads work on one after the other, in the order of numbers that they have: what has to happen in order then
 /// happens on the thread that has made its input, which is in the cache of its core.
@@ -61,12 +60,7 @@ impl<T> InTurn<T> {
     /// Waits for a turn; none where all are over.
     fn wait(&self, number: usize) -> Option<MutexGuard<'_, T>> {
         let is_due = || matches!(self.next.load(Ordering::Acquire), next if next == number || next == OVER);
-        for _ in 0..TURNS {
-            if is_due() {
-                break;
-            }
-            (0..16).for_each(|_| spin_loop());
-        }
+        look(is_due);
         let mut value = self.lock();
         while !is_due() {
             value = self.changed.wait(value).unwrap_or_else(PoisonError::into_inner);
