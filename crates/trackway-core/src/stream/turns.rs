@@ -26,10 +26,10 @@ pub struct InTurn<T> {
     next: AtomicUsize,
 }
 
-/// Instead of the next turn: nobody gets one any more.
+/// Instead of the next turn: there are no more.
 const OVER: usize = usize::MAX;
 
-/// A turn that has to be taken. If it is dropped, nobody gets a later one.
+/// A turn that has to be taken. If it is dropped, there are no later ones.
 #[derive(Debug)]
 pub struct Turn<'t, T> {
     turns: &'t InTurn<T>,
@@ -78,7 +78,7 @@ impl<T> Turn<'_, T> {
     }
 }
 
-/// Hands the turn on, also when it unwinds: nobody may wait for one that will never come.
+/// Hands the turn on, also when it unwinds: no thread may wait for one that will never come.
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         let value = self.turns.lock();
@@ -111,7 +111,7 @@ mod tests {
                     });
                 }
             });
-            // Who gives up its turn may do so before its turn comes.
+            // A turn may be dropped before it comes.
             let list = list.into_inner();
             assert!(list.iter().copied().eq(0..list.len()) && list.len() <= 6);
             assert!(!is_taken || list.len() == 6);
