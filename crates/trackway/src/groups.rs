@@ -6,16 +6,9 @@ use trackway_core::{Batch, Observer, Pool, Saved, Source, in_order_with};
 
 use crate::health::{Ended, Health};
 
-/// Events or instructions of a group, at least: enough that threads seldom wait for each other.
-const ENOUGH: u64 = 1 << 13;
-
-/// Bytes of events that are enough anyway: they are to stay in the cache of a core.
-const MOST: usize = 1 << 19;
-
-/// Bytes of the events of a batch, and of their accesses.
-fn size(batch: &Batch) -> usize {
-    size_of_val(&*batch.events) + size_of_val(&*batch.mem) + size_of_val(&*batch.regs)
-}
+/// Events or instructions of a group, at least. A thread that waits for another to read or to lower a group mostly sleeps, and
+/// waking it takes 20 µs: so much work that this hardly counts is worth more than events that stay in a cache.
+const ENOUGH: u64 = 1 << 14;
 
 /// Instructions between two places that are saved for an observer.
 const DISTANCE: u64 = 1 << 14;
@@ -146,10 +139,9 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
         }
         let (before, mut batches) = (self.past.state(), self.spare.take_or(Vec::new));
         let (mut used, mut held, mut errors) = (0, 0, 0);
-        let mut bytes = 0;
         let begun = self.health.counts.instructions;
         // An error ends a group: it belongs between two batches.
-        while held < self.enough && bytes < MOST && errors == 0 && self.ended.is_none() {
+        while held < self.enough && errors == 0 && self.ended.is_none() {
             if used == batches.len() {
                 batches.push(Batch::default());
             }
@@ -162,7 +154,6 @@ impl<B: Before, P: FnMut(&dyn Source, &Health) + Send> Iterator for Groups<'_, B
                     counts.observe(batch);
                     self.past.batch(batch);
                     used += 1;
-                    bytes += size(batch);
                     held += (counts.instructions - instructions).max(batch.events.len() as u64);
                 }
                 Ok(more)

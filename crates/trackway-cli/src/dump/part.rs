@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use trackway::{Before, Bounds, Counts, Health, Place, Position, Trace};
-use trackway_core::{Batch, Context, Event, EventKind, Observer, Pool, Source};
+use trackway_core::{Batch, Context, Event, EventKind, Observer, Pool, Run, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 use crate::args::{DumpArgs, Shape, threads};
@@ -310,13 +310,13 @@ impl<'a> Part<'a> {
                     if self.expands
                         && !run.withdrawn
                         && !self.is_limited
-                        && view.run(&self.memory(batch.source), &run, number) =>
+                        && self.run(batch.source, view, &run, number) =>
                 {
                     ControlFlow::Continue(())
                 }
                 EventKind::Run(run) if self.expands && !run.withdrawn => {
                     self.shown.doubtful += u64::from(run.doubtful && self.window.is_open);
-                    let memory = self.memory(batch.source);
+                    let memory = self.take_memory(batch.source);
                     let (mut at, mut flow) = (number, Ok(ControlFlow::Continue(())));
                     expand(&memory, &run, batch.accesses_of(&run), |kind| {
                         if matches!(flow, Ok(ControlFlow::Continue(()))) {
@@ -324,6 +324,7 @@ impl<'a> Part<'a> {
                             at += kind.instructions();
                         }
                     });
+                    self.memory = Some(memory);
                     flow?
                 }
                 EventKind::Context(n) => {
@@ -349,9 +350,17 @@ impl<'a> Part<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn memory(&mut self, source: u16) -> Arc<Memory> {
-        let memory = self.memory.get_or_insert_with(|| program(self.programs, source).memory(&self.context));
-        Arc::clone(memory)
+    /// Shows a run at once, where the view can.
+    fn run(&mut self, source: u16, view: &mut dyn View, run: &Run, number: u64) -> bool {
+        let memory = self.take_memory(source);
+        let is_shown = view.run(&memory, run, number);
+        self.memory = Some(memory);
+        is_shown
+    }
+
+    /// To be put back. Threads that clone it for every run, and so change one count in turn, are slower than one alone.
+    fn take_memory(&mut self, source: u16) -> Arc<Memory> {
+        self.memory.take().unwrap_or_else(|| program(self.programs, source).memory(&self.context))
     }
 
     #[inline]

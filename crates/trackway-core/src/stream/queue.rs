@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So long a thread looks for news before it sleeps: to be woken takes about as long, and most news come sooner. By the clock, as
-/// a pause of the processor takes 10 to 40 ns.
+/// So long a thread looks for news before it sleeps: to be woken takes 20 µs, and most news come sooner. By the clock, as a pause
+/// of the processor takes 10 to 40 ns.
 const AWAKE: Duration = Duration::from_micros(10);
 
 /// Waits awake, until there is news or it has been long enough.
