@@ -5,6 +5,7 @@
 //! and `-- stf check` commands of them. Traces are written to TRACKWAY_BENCH_FOLDER, or the system's temporary folder.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -51,11 +52,13 @@ impl Traces<'_> {
     /// The trace with that many instructions.
     fn get(&mut self, instructions: u64) -> Option<&(PathBuf, String)> {
         let Traces { folder, format, run, written: traces } = self;
-        if !traces.contains_key(&instructions) {
-            let (path, options) = written(folder, *format, run, instructions)?;
-            traces.insert(instructions, (path, options.program.elf.join("")));
-        }
-        traces.get(&instructions)
+        Some(match traces.entry(instructions) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let (path, options) = written(folder, *format, run, instructions)?;
+                entry.insert((path, options.program.elf.join("")))
+            }
+        })
     }
 }
 
@@ -176,8 +179,9 @@ fn main() {
         ];
         for into in written_ones().filter(|into| into.id() != id) {
             let out = folder.join(format!("out.{}", into.extensions()[0])).display().to_string();
-            let words = ["convert", "--into", into.id().as_str(), "--no-prove"];
-            measures.push(Measure::new(format!("{id}: convert to {}", into.id()), &words, Some(out)));
+            let target = into.id();
+            let words = ["convert", "--into", target.as_str(), "--no-prove"];
+            measures.push(Measure::new(format!("{id}: convert to {target}"), &words, Some(out)));
         }
         for run in &runs {
             let inside = folder.join(id.as_str());
