@@ -11,30 +11,47 @@ use crate::encode::{Block, Branch, Instruction};
 /// Steps of a block at most: those of longer ones are taken one by one.
 const LONGEST: usize = 1 << 10;
 
+/// A block, the address of the instruction after it, and the number of events that it is made of.
+type Next = (Block, Expected, usize);
+
 impl Lane {
     /// Executes usual instructions from the first of `events` on, and returns the number of events.
     pub(super) fn row(&mut self, events: &[Event], batch: &Batch) -> usize {
-        let isa = match events.first() {
-            Some(Event { kind: EventKind::Run(first), .. }) => first.isa,
-            Some(Event { kind: EventKind::Step(_), .. }) if self.isa == Isa::A64 => Isa::A64,
-            _ => return 0,
-        };
+        match events.first() {
+            Some(Event { kind: EventKind::Run(first), .. }) => {
+                let isa = first.isa;
+                self.row_of(isa, events, |lane, events, expected| match &events.first()?.kind {
+                    EventKind::Run(run) if run.isa == isa => lane.run_block(run, expected),
+                    _ => None,
+                })
+            }
+            Some(Event { kind: EventKind::Step(_), .. }) if self.isa == Isa::A64 => {
+                self.row_of(Isa::A64, events, |lane, events, expected| {
+                    lane.step_block(events, expected, batch)
+                })
+            }
+            _ => 0,
+        }
+    }
+
+    /// The same with one kind of events.
+    #[inline(always)]
+    fn row_of(
+        &mut self,
+        isa: Isa,
+        events: &[Event],
+        next: impl Fn(&mut Self, &[Event], Expected) -> Option<Next>,
+    ) -> usize {
         let waits = self.pending.is_some() || self.timestamp.is_some();
         if waits || !self.unit.is_plain() || !self.unit.begin_row(isa) {
             return 0;
         }
         let (mut expected, mut at, mut count, mut instructions) = (self.expected, 0, 0, 0);
-        while let Some(event) = events.get(at) {
-            let next = match &event.kind {
-                EventKind::Run(run) if run.isa == isa => self.run_block(run, expected).map(|next| (next, 1)),
-                EventKind::Step(_) if isa == Isa::A64 => self.step_block(&events[at..], expected, batch),
-                _ => None,
-            };
-            let Some(((block, next), used)) = next else { break };
+        while let Some((block, after, used)) = next(self, &events[at..], expected) {
             if !self.unit.block(&block) {
                 break;
             }
-            expected = next;
+            expected = after;
             at += used;
             count += 1;
             instructions += u64::from(block.count);
@@ -47,35 +64,33 @@ impl Lane {
         at
     }
 
-    /// A run as a block, and the address of the next instruction, if it is usual.
+    /// A run as a block, if it is usual.
     #[inline(always)]
-    fn run_block(&mut self, run: &Run, expected: Expected) -> Option<(Block, Expected)> {
+    fn run_block(&mut self, run: &Run, expected: Expected) -> Option<Next> {
         let taken = run.taken.filter(|_| expected.permits(run.start))?;
         if run.attempted || run.withdrawn {
             return None;
         }
         let place = Place::of(run, self.space);
-        if self.stretches.find(place).is_none() && !self.learn(run) {
-            return None;
-        }
-        let stretch = self.stretches.find(place)?;
+        let stretch = match self.stretches.find(place) {
+            Some(stretch) => stretch,
+            None => {
+                self.learn(run).then_some(())?;
+                self.stretches.find(place)?
+            }
+        };
         let next = match stretch.ways[usize::from(taken)] {
             Way::Unusual => return None,
             Way::Open => Expected::Any,
             Way::To(address) => Expected::At(address),
         };
         let branch = Branch { control: stretch.flow.control, taken, end: stretch.end, isa: run.isa };
-        Some((Block { start: run.start, count: run.count, branch, known: None }, next))
+        Some((Block { start: run.start, count: run.count, branch, known: None }, next, 1))
     }
 
-    /// Steps of A64 as a block, the address of the next instruction, and the number of steps, if all are usual.
+    /// Steps of A64 as a block, if all are usual.
     #[inline(always)]
-    fn step_block(
-        &mut self,
-        events: &[Event],
-        expected: Expected,
-        batch: &Batch,
-    ) -> Option<((Block, Expected), usize)> {
+    fn step_block(&mut self, events: &[Event], expected: Expected, batch: &Batch) -> Option<Next> {
         let Some(Event { kind: EventKind::Step(first), .. }) = events.first() else { return None };
         let start = first.pc.filter(|pc| expected.permits(*pc))?;
         let mut pc = start;
@@ -91,7 +106,8 @@ impl Lane {
                 continue;
             }
             let place = Place { start, count: n as u32 + 1, isa: Isa::A64, space: self.space };
-            return Some((self.branch_block(place, step, batch)?, n + 1));
+            let (block, next) = self.branch_block(place, step, batch)?;
+            return Some((block, next, n + 1));
         }
         None
     }
