@@ -112,8 +112,20 @@ impl<W: Write> Packer<W> {
             (_, Style::Verbose) => Frame::Ended,
             (_, Style::Compact) => Frame::Implied,
         };
-        self.open = self.group.frame == Frame::Implied;
-        self.writer.write_group(&self.group)
+        let written = self.writer.write_group(&self.group);
+        if written.is_ok() {
+            self.open = self.group.frame == Frame::Implied;
+        }
+        self.after(written)
+    }
+
+    /// After a group that was refused a reader does not know what it would have said.
+    fn after(&mut self, written: Result<()>) -> Result<()> {
+        if written.is_err() {
+            self.registers.forget();
+            self.pc = None;
+        }
+        written
     }
 
     /// Appends the group of one instruction, which breaks no rule.
@@ -121,49 +133,42 @@ impl<W: Write> Packer<W> {
     pub(crate) fn put_sound(&mut self, sound: &Sound) -> Result<()> {
         let Sound { pc, encoding, length, register, store, physical, effective, load } = *sound;
         let compact = self.style == Style::Compact;
-        self.writer.write_known(&Record::BeginGroup)?;
-        if compact && self.pc.map(|pc| pc.wrapping_add(length.into())) == Some(pc) {
-            self.writer.write(&Record::IncrementPc)?;
-        } else {
-            self.writer.write_known(&Record::Pc(pc))?;
-        }
-        match length {
-            2 => self.writer.write_known(&Record::Instruction16(encoding as u16))?,
-            _ => self.writer.write_known(&Record::Instruction32(encoding))?,
-        }
-        if let Some((address, data)) = register {
-            let record = Record::FullRegister { address, data };
-            if compact {
-                self.writer.write(&self.shrink(&record, None, &[]))?;
-            } else {
-                self.writer.write_known(&record)?;
+        let advances = compact && self.pc.map(|pc| pc.wrapping_add(length.into())) == Some(pc);
+        let in_full = |(address, data)| Record::FullRegister { address, data };
+        let shown =
+            register.map(in_full).map(|full| if compact { self.shrink(&full, None, &[]) } else { full });
+        let written = self.writer.whole(|writer| {
+            writer.append_known(&Record::BeginGroup)?;
+            writer.append_known(&if advances { Record::IncrementPc } else { Record::Pc(pc) })?;
+            match length {
+                2 => writer.append_known(&Record::Instruction16(encoding as u16))?,
+                _ => writer.append_known(&Record::Instruction32(encoding))?,
             }
-            self.registers.set_file(address, data);
-        }
-        if let Some((size, data)) = store {
-            self.writer.write_known(&Record::StoreData { size, data })?;
-        }
-        if let Some(physical) = physical {
-            self.writer.write_known(&Record::PhysicalAddress(physical))?;
-        }
-        if let Some(address) = effective {
-            self.writer.write_known(&Record::EffectiveAddress(address))?;
-            if let Some((size, data)) = load {
-                let address = physical.unwrap_or(address);
-                self.writer.write_known(&Record::MemoryRequest {
-                    address,
-                    op: MemOp::LOAD,
-                    size,
-                    data: 0,
-                })?;
-                self.writer.write_known(&Record::MemoryResponse { size, result: 0, data: Some(data) })?;
+            if let Some(register) = shown {
+                writer.append_known(&register)?;
             }
+            if let Some((size, data)) = store {
+                writer.append_known(&Record::StoreData { size, data })?;
+            }
+            if let Some(physical) = physical {
+                writer.append_known(&Record::PhysicalAddress(physical))?;
+            }
+            if let Some(address) = effective {
+                writer.append_known(&Record::EffectiveAddress(address))?;
+                if let Some((size, data)) = load {
+                    let address = physical.unwrap_or(address);
+                    let request = Record::MemoryRequest { address, op: MemOp::LOAD, size, data: 0 };
+                    writer.append_known(&request)?;
+                    writer.append_known(&Record::MemoryResponse { size, result: 0, data: Some(data) })?;
+                }
+            }
+            if compact { Ok(()) } else { writer.append_known(&Record::EndGroup) }
+        });
+        if written.is_ok() {
+            register.into_iter().for_each(|(address, data)| self.registers.set_file(address, data));
+            (self.pc, self.open) = (Some(pc), compact);
         }
-        if !compact {
-            self.writer.write_known(&Record::EndGroup)?;
-        }
-        (self.pc, self.open) = (Some(pc), compact);
-        self.writer.settle()
+        self.after(written)
     }
 
     fn expand(&self, record: &Record, after: Option<u64>) -> Record {
@@ -211,5 +216,48 @@ impl<W: Write> Packer<W> {
     pub fn into_inner(mut self) -> Result<W> {
         self.end()?;
         self.writer.into_inner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Input;
+
+    use super::*;
+    use crate::read::Reader;
+
+    /// A group with a value that its field cannot hold is refused whole, and those around it can be read.
+    #[test]
+    fn nothing_of_a_refused_group_is_written() {
+        let config = Config { xlen: 32, mlen: 32, ..Config::default() };
+        for style in [Style::Verbose, Style::Compact] {
+            let mut packer = Packer::new(Vec::new(), &config, style).unwrap();
+            let sound = |physical| Sound {
+                pc: 0x1004,
+                encoding: 0x0000_0013,
+                length: 4,
+                register: Some((register::GPR + 1, 5)),
+                store: None,
+                physical,
+                effective: None,
+                load: None,
+            };
+            let records = vec![Record::Instruction32(0x13), Record::PhysicalAddress(1 << 40)];
+            let wide = Group { offset: 0, frame: Frame::Ended, records };
+            packer.put_sound(&sound(Some(4))).unwrap();
+            assert!(packer.put_sound(&sound(Some(1 << 40))).is_err());
+            assert!(packer.put(&wide).is_err());
+            packer.put_sound(&sound(None)).unwrap();
+            let out = packer.into_inner().unwrap();
+            let mut reader = Reader::new(Input::from_vec(out), &config).unwrap();
+            let (mut groups, mut group) = (Vec::new(), Group::default());
+            while reader.read_group(&mut group).unwrap() {
+                groups.push(group.clone());
+            }
+            assert_eq!(groups.len(), 2, "{groups:?}");
+            // The second does not refer to what the refused ones would have said.
+            let full = Record::FullRegister { address: register::GPR + 1, data: 5 };
+            assert!(groups[1].records.contains(&full), "{groups:?}");
+        }
     }
 }

@@ -34,27 +34,44 @@ impl<W: Write> Writer<W> {
 
     /// Appends an item; refuses values that their fields cannot hold.
     pub fn write(&mut self, record: &Record) -> Result<()> {
-        if let Err(error) = record.write(&mut self.buffer, &self.widths) {
-            return Err(trackway_core::Error { offset: self.position(), ..error });
-        }
+        self.append(record)?;
         self.settle()
     }
 
-    /// As [`write`](Writer::write), without choices where the caller knows the kind of the item.
+    /// Appends an item to the collected bytes.
+    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+        let written = record.write(&mut self.buffer, &self.widths);
+        written.map_err(|error| trackway_core::Error { offset: self.position(), ..error })
+    }
+
+    /// As [`append`](Writer::append), without choices where the caller knows the kind of the item.
     #[inline(always)]
-    pub(crate) fn write_known(&mut self, record: &Record) -> Result<()> {
-        if self.write_common(record) { Ok(()) } else { self.write(record) }
+    pub(crate) fn append_known(&mut self, record: &Record) -> Result<()> {
+        if self.append_common(record) { Ok(()) } else { self.append(record) }
+    }
+
+    /// Appends all that `items` appends, or nothing if it fails: half a group could not be read.
+    #[inline(always)]
+    pub(crate) fn whole(&mut self, items: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let start = self.buffer.len();
+        match items(self) {
+            Ok(()) => self.settle(),
+            Err(error) => {
+                self.buffer.truncate(start);
+                Err(error)
+            }
+        }
     }
 
     /// Writes the collected bytes if they are enough.
     #[inline(always)]
-    pub(crate) fn settle(&mut self) -> Result<()> {
+    fn settle(&mut self) -> Result<()> {
         if self.buffer.len() >= BLOCK { self.flush_block() } else { Ok(()) }
     }
 
     /// Appends a common item whose values fit; false for others, and nothing is appended then.
     #[inline(always)]
-    fn write_common(&mut self, record: &Record) -> bool {
+    fn append_common(&mut self, record: &Record) -> bool {
         let widths = &self.widths;
         let state = |identifier: u8| u64::from_le_bytes([ADDITIONAL_STATE, identifier, 0, 0, 0, 0, 0, 0]);
         // The bytes before the value and their number, the value and its width.
@@ -99,9 +116,9 @@ impl<W: Write> Writer<W> {
         true
     }
 
-    /// Appends a group unchanged.
+    /// Appends a group unchanged, or nothing of it if a value is refused.
     pub fn write_group(&mut self, group: &Group) -> Result<()> {
-        group.wire().try_for_each(|record| self.write(&record))
+        self.whole(|writer| group.wire().try_for_each(|record| writer.append(&record)))
     }
 
     /// Bytes written so far.
@@ -171,7 +188,7 @@ mod tests {
                 _ => Record::IncrementPc,
             };
             let mut writer = Writer::new(Vec::new(), &config).unwrap();
-            let known = writer.write_known(&record).map(|()| writer.buffer.clone());
+            let known = writer.append_known(&record).map(|()| writer.buffer.clone());
             let plain = to_bytes([&record], &config);
             refused += u32::from(plain.is_err());
             assert_eq!(known, plain, "{record:?} {config:?}");
