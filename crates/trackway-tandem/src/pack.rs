@@ -135,17 +135,24 @@ impl<W: Write> Packer<W> {
         let compact = self.style == Style::Compact;
         let advances = compact && self.pc.map(|pc| pc.wrapping_add(length.into())) == Some(pc);
         let in_full = |(address, data)| Record::FullRegister { address, data };
-        let shown =
-            register.map(in_full).map(|full| if compact { self.shrink(&full, None, &[]) } else { full });
+        let shrunk = register.filter(|_| compact).map(|known| self.shrink(&in_full(known), None, &[]));
         let written = self.writer.whole(|writer| {
             writer.append_known(&Record::BeginGroup)?;
-            writer.append_known(&if advances { Record::IncrementPc } else { Record::Pc(pc) })?;
+            // Each kind by itself, so that it is known where it is written.
+            match advances {
+                true => writer.append(&Record::IncrementPc)?,
+                false => writer.append_known(&Record::Pc(pc))?,
+            }
             match length {
                 2 => writer.append_known(&Record::Instruction16(encoding as u16))?,
                 _ => writer.append_known(&Record::Instruction32(encoding))?,
             }
-            if let Some(register) = shown {
-                writer.append_known(&register)?;
+            match (shrunk, register) {
+                (Some(shrunk), _) => writer.append(&shrunk)?,
+                (None, Some((address, data))) => {
+                    writer.append_known(&Record::FullRegister { address, data })?;
+                }
+                (None, None) => {}
             }
             if let Some((size, data)) = store {
                 writer.append_known(&Record::StoreData { size, data })?;
