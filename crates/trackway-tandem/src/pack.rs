@@ -138,7 +138,7 @@ impl<W: Write> Packer<W> {
         let shrunk = register.filter(|_| compact).map(|known| self.shrink(&in_full(known), None, &[]));
         let written = self.writer.whole(|writer| {
             writer.append_known(&Record::BeginGroup)?;
-            // Each kind by itself, so that it is known where it is written.
+            // One call for each kind of item: the compiler then knows the kind.
             match advances {
                 true => writer.append(&Record::IncrementPc)?,
                 false => writer.append_known(&Record::Pc(pc))?,
