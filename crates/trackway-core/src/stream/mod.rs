@@ -165,7 +165,8 @@ impl<D: Decode> Stream<D> {
     fn close(&mut self) {
         if let Some(decoder) = self.sources.get(self.current) {
             self.census.merge(&decoder.census());
-            self.done += decoder.size().unwrap_or_else(|| decoder.position());
+            // A damaged index may say any size.
+            self.done = self.done.saturating_add(decoder.size().unwrap_or_else(|| decoder.position()));
             self.current += 1;
             self.context = Context::default();
         }
@@ -318,8 +319,8 @@ impl<D: Decode> Source for Stream<D> {
     fn progress(&self) -> Option<(u64, u64)> {
         let rest = self.sources.get(self.current..)?;
         let position = rest.first().map_or(0, Decode::position);
-        let total: Option<u64> = rest.iter().map(Decode::size).sum();
-        Some((self.done + position, self.done + total?))
+        let total = rest.iter().try_fold(self.done, |sum, one| Some(sum.saturating_add(one.size()?)))?;
+        Some((self.done.saturating_add(position), total))
     }
 
     fn census(&self) -> Census {
