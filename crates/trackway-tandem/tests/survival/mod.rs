@@ -103,6 +103,8 @@ fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
         }
     }
     assert!(skipped <= bytes.len() as u64, "{gaps} gaps");
+    // The last group may be refused as well.
+    let _ = lower.finish();
     let (out, _) = lower.into_inner().unwrap();
     let (_, error) = groups(&out, config);
     assert_eq!(error, None, "what is written can be read");
