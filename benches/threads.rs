@@ -77,6 +77,10 @@ impl Measure {
 
     /// Runs it; seconds that it took, and seconds on cores. None where it fails.
     fn pass(&self, program: &Path, (trace, elf): &(PathBuf, String), threads: &str) -> Option<[f64; 2]> {
+        // To free the output of the pass before is not part of it.
+        self.out
+            .iter()
+            .for_each(|out| drop(std::fs::remove_file(out).or_else(|_| std::fs::remove_dir_all(out))));
         let (before, start) = (on_cores(), Instant::now());
         let status = Command::new(program)
             .args(&self.words[..1])

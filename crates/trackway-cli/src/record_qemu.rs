@@ -178,7 +178,7 @@ fn write(
                 sink.add(&facts);
                 match folds {
                     true => sink.put_folded_counted(&folded)?,
-                    false => sink.put_counted(&folded.batch)?,
+                    false => sink.put_counted(&folded.batch, None)?,
                 }
                 counts = now;
                 pool.put(folded);

@@ -1,5 +1,6 @@
 //! A sink whose input is counted.
 
+use crate::ahead::Ahead;
 use crate::error::Result;
 use crate::events::{Batch, Folded, Meta};
 use crate::ledger::{Contexts, Counts, Ledger};
@@ -30,9 +31,17 @@ impl Counting {
         self.sink.put(batch)
     }
 
-    /// Writes the events of a batch whose facts are [added](Counting::add) on their own.
-    pub fn put_counted(&mut self, batch: &Batch) -> Result<()> {
-        self.sink.put(batch)
+    /// A writer for another thread, where that saves the sink work.
+    pub fn ahead(&self) -> Option<Box<dyn Ahead>> {
+        self.sink.ahead()
+    }
+
+    /// Writes the events of a batch whose facts are [added](Counting::add) on their own, with the writer that it was shown to.
+    pub fn put_counted(&mut self, batch: &Batch, ahead: Option<&mut dyn Ahead>) -> Result<()> {
+        match ahead {
+            Some(ahead) => self.sink.put_ahead(batch, ahead),
+            None => self.sink.put(batch),
+        }
     }
 
     /// True if repeats save the sink work.

@@ -69,6 +69,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod bits;
 mod bytes;
 mod census;
@@ -84,6 +85,7 @@ mod saved;
 mod source;
 mod stream;
 
+pub use ahead::{Ahead, Rows};
 pub use bits::{BitReader, BitWriter, mask, sign_extend};
 pub use bytes::Bytes;
 pub use census::Census;

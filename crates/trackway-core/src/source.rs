@@ -1,5 +1,6 @@
 //! The three interfaces of a format: events out, events in, native items as text.
 
+use crate::ahead::Ahead;
 use crate::census::Census;
 use crate::error::Result;
 use crate::events::{Batch, Context, Folded, Meta};
@@ -116,6 +117,17 @@ pub trait Source: Send {
 pub trait Sink: Send {
     /// Writes the events of a batch.
     fn put(&mut self, batch: &Batch) -> Result<()>;
+
+    /// A writer for another thread, where that saves the sink work.
+    fn ahead(&self) -> Option<Box<dyn Ahead>> {
+        None
+    }
+
+    /// As [`put`](Sink::put), for a batch that was shown to this writer; it is handed the same batches in the same order.
+    fn put_ahead(&mut self, batch: &Batch, ahead: &mut dyn Ahead) -> Result<()> {
+        let _ = ahead;
+        self.put(batch)
+    }
 
     /// True if repeats save it work: a producer should then fold its events.
     fn takes_repeats(&self) -> bool {

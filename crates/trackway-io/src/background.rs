@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 
 /// Bytes that are handed over at once.
 const BLOCK: usize = 1 << 18;
-/// Blocks that may wait.
-const AHEAD: usize = 3;
+/// Blocks that may wait: where all cores are busy the thread runs some milliseconds late.
+const AHEAD: usize = 16;
 
 /// Hands what is written to a thread, block by block. That a write failed is returned by a later call, at the latest by
 /// `flush`; nothing after it is written.

@@ -5,18 +5,23 @@
 //! content.
 
 mod accesses;
+mod ahead;
 mod books;
 mod events;
 mod header;
 mod repeats;
 mod usual;
 
+use std::any::Any;
+
 use trackway_core::*;
 use trackway_isa::{Control, Recent, arm::a64, flow, never_retires, riscv};
 
 use self::accesses::seem_joined;
+use self::ahead::UsualAhead;
 use self::books::Books;
 use self::repeats::Templates;
+use self::usual::Scratch;
 use crate::config::{Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
@@ -64,6 +69,7 @@ pub struct Lower {
     /// The privilege of the first instruction is known.
     mode_at_start: bool,
     controls: Controls,
+    scratch: Scratch,
     /// Records of stretches that repeat.
     templates: Templates,
     /// Usual steps are written as such; tests compare with the way of all others.
@@ -161,6 +167,7 @@ impl Lower {
             header_ids: None,
             mode_at_start: false,
             controls: Controls::default(),
+            scratch: Scratch::default(),
             templates: Templates::default(),
             shortcuts: true,
             meta,
@@ -176,15 +183,28 @@ impl Lower {
 
     /// Writes events of a batch.
     fn events_of(&mut self, mut rest: &[Event], batch: &Batch) -> Result<()> {
-        loop {
-            rest = &rest[self.usual_steps(rest, batch)?..];
-            let Some((event, others)) = rest.split_first() else { return Ok(()) };
-            match &event.kind {
-                EventKind::Step(step) => self.step(step, batch)?,
-                _ => self.other(event, batch)?,
-            }
-            rest = others;
+        while !rest.is_empty() {
+            rest = &rest[self.usual_and_one(rest, batch)?..];
         }
+        Ok(())
+    }
+
+    /// Writes the usual steps at the start of `events`, and the event after them; returns their number.
+    #[inline]
+    fn usual_and_one(&mut self, events: &[Event], batch: &Batch) -> Result<usize> {
+        let usual = self.usual_steps(events, batch)?;
+        Ok(usual + self.one(&events[usual..], batch)?)
+    }
+
+    /// Writes the first event, if there is one; returns their number.
+    #[inline]
+    fn one(&mut self, events: &[Event], batch: &Batch) -> Result<usize> {
+        let Some(event) = events.first() else { return Ok(0) };
+        match &event.kind {
+            EventKind::Step(step) => self.step(step, batch)?,
+            _ => self.other(event, batch)?,
+        }
+        Ok(1)
     }
 
     fn step(&mut self, step: &Step, batch: &Batch) -> Result<()> {
@@ -525,6 +545,17 @@ fn read_outcome(control: Control, target: Option<u64>, known: bool) -> Option<bo
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         self.events_of(&batch.events, batch)
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead>> {
+        self.shortcuts.then(|| Box::new(UsualAhead::new(self.isa)) as Box<dyn Ahead>)
+    }
+
+    fn put_ahead(&mut self, batch: &Batch, ahead: &mut dyn Ahead) -> Result<()> {
+        match (ahead as &mut dyn Any).downcast_mut() {
+            Some(ahead) => self.put_batch_ahead(batch, ahead),
+            None => self.put(batch),
+        }
     }
 
     fn takes_repeats(&self) -> bool {

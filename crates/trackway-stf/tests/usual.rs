@@ -7,15 +7,32 @@ use trackway_core::*;
 use trackway_stf::{Container, Lower, WriteConfig};
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// Event by event.
+    Plain,
+    /// Usual steps together.
+    Usual,
+    /// Usual steps before it is their turn.
+    Ahead,
+}
+
 /// The trace and its account, of events that come in parts.
-fn write(batch: &Batch, cut: usize, config: WriteConfig, one_by_one: bool) -> (Vec<u8>, String) {
+fn write(batch: &Batch, cut: usize, config: WriteConfig, way: Way) -> (Vec<u8>, String) {
     let file = Memory::default();
     let mut lower = Lower::new(file.output(), Meta::new(FormatId::new("model"), Isa::Rv64), config).unwrap();
-    if one_by_one {
+    if way == Way::Plain {
         lower = lower.without_shortcuts();
     }
-    for events in [&batch.events[..cut], &batch.events[cut..]] {
-        lower.put(&Batch { events: events.to_vec(), ..batch.clone() }).unwrap();
+    let mut ahead = lower.ahead().filter(|_| way == Way::Ahead);
+    let parts = [&batch.events[..cut], &batch.events[cut..]];
+    let parts = parts.map(|events| Batch { events: events.to_vec(), ..batch.clone() });
+    ahead.iter_mut().for_each(|ahead| parts.iter().for_each(|part| ahead.write(part, &Context::default())));
+    for part in &parts {
+        match &mut ahead {
+            Some(ahead) => lower.put_ahead(part, &mut **ahead).unwrap(),
+            None => lower.put(part).unwrap(),
+        }
     }
     let account = format!("{:?}", lower.finish().unwrap());
     (file.bytes(), account)
@@ -101,10 +118,12 @@ fn the_usual_way_writes_the_same_trace() {
         let container = if numbers.one_in(2) { Container::Plain } else { Container::Zstf };
         let config = WriteConfig { container, chunk: 1 + numbers.below(50), ..WriteConfig::default() };
         let cut = numbers.below(walk.batch.events.len() as u64) as usize;
-        let (usual, account) = write(&walk.batch, cut, config, false);
-        let (plain, same) = write(&walk.batch, cut, config, true);
-        assert!(usual == plain, "seed {seed}: {config:?}");
-        assert_eq!(account, same, "seed {seed}: {config:?}");
+        let (plain, account) = write(&walk.batch, cut, config, Way::Plain);
+        for way in [Way::Usual, Way::Ahead] {
+            let (usual, same) = write(&walk.batch, cut, config, way);
+            assert!(usual == plain, "seed {seed}: {way:?} {config:?}");
+            assert_eq!(account, same, "seed {seed}: {way:?} {config:?}");
+        }
     }
 }
 
@@ -122,8 +141,10 @@ fn long_traces_are_the_same_too() {
     }
     for (container, chunk) in [(Container::Plain, 1), (Container::Zstf, 1000), (Container::Zstf, 65_536)] {
         let config = WriteConfig { container, chunk, ..WriteConfig::default() };
-        let (usual, plain) = (write(&batch, 70_001, config, false), write(&batch, 70_001, config, true));
-        assert!(usual == plain, "{config:?}");
+        let plain = write(&batch, 70_001, config, Way::Plain);
+        for way in [Way::Usual, Way::Ahead] {
+            assert!(write(&batch, 70_001, config, way) == plain, "{way:?} {config:?}");
+        }
     }
 }
 

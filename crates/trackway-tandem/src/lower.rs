@@ -3,11 +3,13 @@
 //! A group has the pc of the next instruction, so a step waits until that is known, and with it the trap and the
 //! privilege that follow.
 
+mod ahead;
 mod memory;
 mod state;
 mod tally;
 mod usual;
 
+use std::any::Any;
 use std::io::Write;
 
 use trackway_core::*;
@@ -18,6 +20,7 @@ use crate::group::{Frame, Group};
 use crate::pack::Packer;
 use crate::record::Record;
 use crate::register;
+use ahead::{GroupsAhead, Row};
 use tally::{Tally, has_group};
 
 /// Most groups that follow a waiting one before it is written without its next pc.
@@ -37,6 +40,8 @@ pub struct Lower<W: Write> {
     expected: Option<u64>,
     /// Privilege as a reader knows it.
     privilege: Option<u8>,
+    /// For a row that is written ahead: what it takes for granted, and what it changes.
+    row: Option<Row>,
 }
 
 impl<W: Write> std::fmt::Debug for Lower<W> {
@@ -85,19 +90,12 @@ impl<W: Write> Lower<W> {
             following: Vec::new(),
             expected: config.config.reset_pc,
             privilege: None,
+            row: None,
         })
     }
 
     /// `next` is the pc of the step just after this one, if one follows.
     fn step(&mut self, event: &Event, step: &Step, next: Option<u64>, batch: &Batch) -> Result<()> {
-        // Most steps follow one that is written, from where it leads to.
-        if let Some(next) = next
-            && self.waiting.is_none()
-            && self.expected == step.pc
-            && self.put_usual(step, next, batch)?
-        {
-            return Ok(());
-        }
         let of_trap = self.state_of_trap(step, batch);
         self.complete(step.pc)?;
         self.state_of(step, batch, of_trap)?;
@@ -277,19 +275,44 @@ impl<W: Write> Lower<W> {
         self.privilege = waiting.privilege.or(self.privilege);
         self.expected = leads;
         let facts = std::mem::take(&mut waiting.facts);
+        let mut written = Ok(());
         if records.is_empty() {
             self.tally.wrote(None, facts);
         } else {
-            self.put_group(&Group { offset: waiting.offset, frame: Frame::Ended, records }, facts)?;
+            written = self.put_group(&Group { offset: waiting.offset, frame: Frame::Ended, records }, facts);
         }
         if let Some(level) = back {
             // A system that is not in the trace ran, and returned.
             self.privilege = Some(level);
             let group = Group::init(vec![Record::PrivilegeMode(level)], self.config.profile);
-            self.put_group(&group, Vec::new())?;
+            written = written.and(self.put_group(&group, Vec::new()));
         }
+        // Those after a group that is refused are written all the same.
         let following = std::mem::take(&mut self.following);
-        following.into_iter().try_for_each(|(group, facts)| self.put_group(&group, facts))
+        following
+            .into_iter()
+            .fold(written, |written, (group, facts)| written.and(self.put_group(&group, facts)))
+    }
+
+    /// Writes event `n` of a batch.
+    #[inline(always)]
+    fn put_event(&mut self, batch: &Batch, n: usize) -> Result<()> {
+        let event = &batch.events[n];
+        match &event.kind {
+            EventKind::Step(step) => {
+                let next = next_pc(batch, n);
+                // Most steps follow one that is written, from where it leads to.
+                if let Some(next) = next
+                    && self.waiting.is_none()
+                    && self.expected == step.pc
+                    && self.put_usual(step, next, batch)?
+                {
+                    return Ok(());
+                }
+                self.step(event, step, next, batch)
+            }
+            _ => self.event(event, batch),
+        }
     }
 
     fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
@@ -350,19 +373,29 @@ impl<W: Write> Lower<W> {
     }
 }
 
+/// The pc of the step just after event `n`, if one follows.
+#[inline]
+fn next_pc(batch: &Batch, n: usize) -> Option<u64> {
+    match batch.events.get(n + 1) {
+        Some(Event { kind: EventKind::Step(step), .. }) => step.pc,
+        _ => None,
+    }
+}
+
 impl<W: Write + Send> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        for (n, event) in batch.events.iter().enumerate() {
-            let next = match batch.events.get(n + 1) {
-                Some(Event { kind: EventKind::Step(step), .. }) => step.pc,
-                _ => None,
-            };
-            match &event.kind {
-                EventKind::Step(step) => self.step(event, step, next, batch)?,
-                _ => self.event(event, batch)?,
-            }
+        (0..batch.events.len()).try_for_each(|n| self.put_event(batch, n))
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead>> {
+        Some(Box::new(GroupsAhead::new(self)?))
+    }
+
+    fn put_ahead(&mut self, batch: &Batch, ahead: &mut dyn Ahead) -> Result<()> {
+        match (ahead as &mut dyn Any).downcast_mut() {
+            Some(ahead) => self.put_batch_ahead(batch, ahead),
+            None => self.put(batch),
         }
-        Ok(())
     }
 
     fn finish(&mut self) -> Result<Account> {

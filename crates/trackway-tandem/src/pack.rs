@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::register;
 use crate::registers::Registers;
 use crate::view::{Kind, NextPc, View};
-use crate::write::Writer;
+use crate::write::{Add, Items, Writer};
 
 /// The items of one instruction that completed, in the order in which they are written.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,56 @@ pub(crate) struct Sound {
     pub(crate) effective: Option<u64>,
     /// Size and value of a load that its register does not show.
     pub(crate) load: Option<(u8, u64)>,
+}
+
+/// An instruction that completed, as the trace has it.
+struct Packed<'s> {
+    sound: &'s Sound,
+    /// The register as an increment.
+    shrunk: Option<Record>,
+    /// The pc follows from the group before.
+    advances: bool,
+    /// The next group ends this one.
+    compact: bool,
+}
+
+impl Add for Packed<'_> {
+    #[inline(always)]
+    fn add_to(&self, to: &mut impl Items) {
+        let Packed { sound, shrunk, advances, compact } = *self;
+        let Sound { pc, encoding, length, register, store, physical, effective, load } = *sound;
+        to.add(&Record::BeginGroup);
+        match advances {
+            true => to.add(&Record::IncrementPc),
+            false => to.add(&Record::Pc(pc)),
+        }
+        match length {
+            2 => to.add(&Record::Instruction16(encoding as u16)),
+            _ => to.add(&Record::Instruction32(encoding)),
+        }
+        match (shrunk, register) {
+            (Some(shrunk), _) => to.add(&shrunk),
+            (None, Some((address, data))) => to.add(&Record::FullRegister { address, data }),
+            (None, None) => {}
+        }
+        if let Some((size, data)) = store {
+            to.add(&Record::StoreData { size, data });
+        }
+        if let Some(physical) = physical {
+            to.add(&Record::PhysicalAddress(physical));
+        }
+        if let Some(address) = effective {
+            to.add(&Record::EffectiveAddress(address));
+            if let Some((size, data)) = load {
+                let address = physical.unwrap_or(address);
+                to.add(&Record::MemoryRequest { address, op: MemOp::LOAD, size, data: 0 });
+                to.add(&Record::MemoryResponse { size, result: 0, data: Some(data) });
+            }
+        }
+        if !compact {
+            to.add(&Record::EndGroup);
+        }
+    }
 }
 
 /// Writes groups in a style. Increments of unknown values are kept.
@@ -119,6 +169,30 @@ impl<W: Write> Packer<W> {
         self.after(written)
     }
 
+    /// The style of the trace.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Nothing is known of what came before.
+    pub(crate) fn forget(&mut self) {
+        self.registers.forget();
+        self.pc = None;
+    }
+
+    /// Takes a register to have this value, although no group says so.
+    pub(crate) fn assume(&mut self, address: u16, value: u64) {
+        self.registers.set(address, Some(value));
+    }
+
+    /// Appends groups of instructions in the verbose style that were written by another packer: they lead to `pc` and leave these
+    /// values in x and f registers.
+    pub(crate) fn put_row(&mut self, bytes: &[u8], pc: u64, values: &[(u16, u64)]) -> Result<()> {
+        values.iter().for_each(|(address, data)| self.registers.set_file(*address, *data));
+        (self.pc, self.open) = (Some(pc), false);
+        self.writer.append_groups(bytes)
+    }
+
     /// After a group that was refused a reader does not know what it would have said.
     fn after(&mut self, written: Result<()>) -> Result<()> {
         if written.is_err() {
@@ -131,46 +205,12 @@ impl<W: Write> Packer<W> {
     /// Appends the group of one instruction, which breaks no rule.
     #[inline]
     pub(crate) fn put_sound(&mut self, sound: &Sound) -> Result<()> {
-        let Sound { pc, encoding, length, register, store, physical, effective, load } = *sound;
+        let Sound { pc, length, register, .. } = *sound;
         let compact = self.style == Style::Compact;
         let advances = compact && self.pc.map(|pc| pc.wrapping_add(length.into())) == Some(pc);
         let in_full = |(address, data)| Record::FullRegister { address, data };
         let shrunk = register.filter(|_| compact).map(|known| self.shrink(&in_full(known), None, &[]));
-        let written = self.writer.whole(|writer| {
-            writer.append_known(&Record::BeginGroup)?;
-            // One call for each kind of item: the compiler then knows the kind.
-            match advances {
-                true => writer.append(&Record::IncrementPc)?,
-                false => writer.append_known(&Record::Pc(pc))?,
-            }
-            match length {
-                2 => writer.append_known(&Record::Instruction16(encoding as u16))?,
-                _ => writer.append_known(&Record::Instruction32(encoding))?,
-            }
-            match (shrunk, register) {
-                (Some(shrunk), _) => writer.append(&shrunk)?,
-                (None, Some((address, data))) => {
-                    writer.append_known(&Record::FullRegister { address, data })?;
-                }
-                (None, None) => {}
-            }
-            if let Some((size, data)) = store {
-                writer.append_known(&Record::StoreData { size, data })?;
-            }
-            if let Some(physical) = physical {
-                writer.append_known(&Record::PhysicalAddress(physical))?;
-            }
-            if let Some(address) = effective {
-                writer.append_known(&Record::EffectiveAddress(address))?;
-                if let Some((size, data)) = load {
-                    let address = physical.unwrap_or(address);
-                    let request = Record::MemoryRequest { address, op: MemOp::LOAD, size, data: 0 };
-                    writer.append_known(&request)?;
-                    writer.append_known(&Record::MemoryResponse { size, result: 0, data: Some(data) })?;
-                }
-            }
-            if compact { Ok(()) } else { writer.append_known(&Record::EndGroup) }
-        });
+        let written = self.writer.write_common(&Packed { sound, shrunk, advances, compact });
         if written.is_ok() {
             register.into_iter().for_each(|(address, data)| self.registers.set_file(address, data));
             (self.pc, self.open) = (Some(pc), compact);
@@ -223,6 +263,13 @@ impl<W: Write> Packer<W> {
     pub fn into_inner(mut self) -> Result<W> {
         self.end()?;
         self.writer.into_inner()
+    }
+}
+
+impl Packer<Vec<u8>> {
+    /// Moves the bytes that were written to the end of `out`.
+    pub(crate) fn take_bytes(&mut self, out: &mut Vec<u8>) {
+        self.writer.take_bytes(out);
     }
 }
 

@@ -44,23 +44,38 @@ impl<W: Write> Writer<W> {
         written.map_err(|error| trackway_core::Error { offset: self.position(), ..error })
     }
 
-    /// As [`append`](Writer::append), without choices where the caller knows the kind of the item.
-    #[inline(always)]
-    pub(crate) fn append_known(&mut self, record: &Record) -> Result<()> {
-        if self.append_common(record) { Ok(()) } else { self.append(record) }
-    }
-
-    /// Appends all that `items` appends, or nothing if it fails: half a group could not be read.
-    #[inline(always)]
-    pub(crate) fn whole(&mut self, items: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    /// Appends the items of a group, or nothing if one is refused: half a group could not be read.
+    fn append_whole(&mut self, mut items: impl Iterator<Item = Record>) -> Result<()> {
         let start = self.buffer.len();
-        match items(self) {
+        match items.try_for_each(|item| self.append(&item)) {
             Ok(()) => self.settle(),
             Err(error) => {
                 self.buffer.truncate(start);
                 Err(error)
             }
         }
+    }
+
+    /// Appends a group whose items are mostly common, or nothing of it if one is refused. `add` is called once, or, where a value does
+    /// not fit, twice.
+    #[inline(always)]
+    pub(crate) fn write_common(&mut self, group: &impl Add) -> Result<()> {
+        let start = self.buffer.len();
+        let mut common = Common { writer: self, fits: true };
+        group.add_to(&mut common);
+        if common.fits {
+            return self.settle();
+        }
+        self.buffer.truncate(start);
+        let mut items = Vec::new();
+        group.add_to(&mut items);
+        self.append_whole(items.into_iter())
+    }
+
+    /// Appends the bytes of whole groups.
+    pub(crate) fn append_groups(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        self.settle()
     }
 
     /// Writes the collected bytes if they are enough.
@@ -76,7 +91,7 @@ impl<W: Write> Writer<W> {
         let state = |identifier: u8| u64::from_le_bytes([ADDITIONAL_STATE, identifier, 0, 0, 0, 0, 0, 0]);
         // The bytes before the value and their number, the value and its width.
         let (front, len, value, width) = match *record {
-            Record::BeginGroup | Record::EndGroup => {
+            Record::BeginGroup | Record::EndGroup | Record::IncrementPc => {
                 self.buffer.push(record.opcode());
                 return true;
             }
@@ -87,6 +102,15 @@ impl<W: Write> Writer<W> {
                 Some(width) => (u64::from(number::FULL_REGISTER) | u64::from(address) << 8, 3, data, width),
                 None => return false,
             },
+            Record::AddRegister { address, offset } if widths.register(address).is_some() => (
+                u64::from(number::ADD_REGISTER) | u64::from(address) << 8,
+                3,
+                offset.cast_unsigned().into(),
+                1,
+            ),
+            Record::OrRegister { address, mask } if widths.register(address).is_some() => {
+                (u64::from(number::OR_REGISTER) | u64::from(address) << 8, 3, mask.into(), 1)
+            }
             Record::EffectiveAddress(address) => (state(number::EFFECTIVE_ADDRESS), 2, address, widths.eaddr),
             Record::StoreData { size: size @ 0..4, data } => {
                 (state(number::STORE_DATA + size), 2, data, 1 << size)
@@ -118,7 +142,7 @@ impl<W: Write> Writer<W> {
 
     /// Appends a group unchanged, or nothing of it if a value is refused.
     pub fn write_group(&mut self, group: &Group) -> Result<()> {
-        self.whole(|writer| group.wire().try_for_each(|record| writer.append(&record)))
+        self.append_whole(group.wire())
     }
 
     /// Bytes written so far.
@@ -143,6 +167,43 @@ impl<W: Write> Writer<W> {
     pub fn into_inner(mut self) -> Result<W> {
         self.finish()?;
         Ok(self.out)
+    }
+}
+
+impl Writer<Vec<u8>> {
+    /// Moves the bytes so far to the end of `out`.
+    pub(crate) fn take_bytes(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.out);
+        out.append(&mut self.buffer);
+    }
+}
+
+/// A group that adds its items to whatever takes them, one call for each kind of item: the compiler then knows the kind.
+pub(crate) trait Add {
+    fn add_to(&self, to: &mut impl Items);
+}
+
+/// Takes items.
+pub(crate) trait Items {
+    fn add(&mut self, record: &Record);
+}
+
+impl Items for Vec<Record> {
+    fn add(&mut self, record: &Record) {
+        self.push(*record);
+    }
+}
+
+/// Items that are written without choices, as long as they are common and fit.
+struct Common<'w, W: Write> {
+    writer: &'w mut Writer<W>,
+    fits: bool,
+}
+
+impl<W: Write> Items for Common<'_, W> {
+    #[inline(always)]
+    fn add(&mut self, record: &Record) {
+        self.fits &= self.writer.append_common(record);
     }
 }
 
@@ -175,7 +236,7 @@ mod tests {
             let op = MemOp(numbers.below(3) as u8);
             let size = numbers.below(5) as u8;
             let sent = if numbers.below(3) == 0 { value } else { 0 };
-            let record = match numbers.below(10) {
+            let record = match numbers.below(12) {
                 0 => Record::Pc(value),
                 1 => Record::Instruction32(value as u32),
                 2 => Record::Instruction16(value as u16),
@@ -185,10 +246,18 @@ mod tests {
                 6 => Record::PhysicalAddress(value),
                 7 => Record::MemoryRequest { address: value, op, size, data: sent },
                 8 => Record::MemoryResponse { size, result: numbers.below(20) as u8, data: Some(value) },
+                9 => Record::AddRegister { address, offset: value as i8 },
+                10 => Record::OrRegister { address, mask: value as u8 },
                 _ => Record::IncrementPc,
             };
+            struct One(Record);
+            impl Add for One {
+                fn add_to(&self, to: &mut impl Items) {
+                    to.add(&self.0);
+                }
+            }
             let mut writer = Writer::new(Vec::new(), &config).unwrap();
-            let known = writer.append_known(&record).map(|()| writer.buffer.clone());
+            let known = writer.write_common(&One(record)).map(|()| writer.buffer.clone());
             let plain = to_bytes([&record], &config);
             refused += u32::from(plain.is_err());
             assert_eq!(known, plain, "{record:?} {config:?}");

@@ -214,6 +214,22 @@ fn lower<'b>(
     lower.into_inner().ok()
 }
 
+/// The same, with groups that were written ahead, two batches at a time; none where there is no such writer.
+fn lower_ahead(batches: &[Batch], config: WriteConfig) -> Option<Option<(Vec<u8>, Account)>> {
+    let meta = Meta::new(trackway_tandem::ID, if config.config.xlen == 32 { Isa::Rv32 } else { Isa::Rv64 });
+    let mut lower = Lower::new(Vec::new(), &meta, config).unwrap();
+    let mut ahead = lower.ahead()?;
+    for batches in batches.chunks(2) {
+        batches.iter().for_each(|batch| ahead.write(batch, &Context::default()));
+        for batch in batches {
+            if lower.put_ahead(batch, &mut *ahead).is_err() {
+                return Some(None);
+            }
+        }
+    }
+    Some(lower.into_inner().ok())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -223,6 +239,7 @@ proptest! {
         (xlen, flen) in prop::sample::select(vec![(64, 64), (64, 0), (32, 64), (32, 32)]),
         bluespec in any::<bool>(),
         compact in any::<bool>(),
+        cuts in prop::collection::vec(0usize..24, 3),
     ) {
         let profile = if bluespec { Profile::Bluespec } else { Profile::Spec };
         let config = Config { xlen, flen, mlen: xlen, profile, reset_pc: Some(0x1000), ..Config::default() };
@@ -234,6 +251,20 @@ proptest! {
             .iter()
             .map(|&event| Batch { events: vec![event], ..together.clone() })
             .collect();
-        prop_assert_eq!(lower([&together], config), lower(&one_by_one, config));
+        let usual = lower([&together], config);
+        prop_assert_eq!(&usual, &lower(&one_by_one, config));
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(together.events.len())).collect();
+        cuts.sort_unstable();
+        let ends = cuts.iter().copied().chain([together.events.len()]);
+        let mut start = 0;
+        let parts: Vec<Batch> = ends
+            .map(|end| {
+                let events = together.events[std::mem::replace(&mut start, end)..end].to_vec();
+                Batch { events, ..together.clone() }
+            })
+            .collect();
+        let ahead = lower_ahead(&parts, config);
+        prop_assert_eq!(ahead.is_none(), compact);
+        prop_assert_eq!(ahead.unwrap_or(usual.clone()), usual);
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use trackway_core::{
-    Batch, Context, Contexts, Counting, Counts, ErrorKind, Event, EventKind, Fact, Fate, InTurn, Ledger,
-    Mark, MarkKind, Meta, Observer, Source,
+    Ahead, Batch, Context, Contexts, Counting, Counts, ErrorKind, Event, EventKind, Fact, Fate, InTurn,
+    Ledger, Mark, MarkKind, Meta, Observer, Pool, Source,
 };
 use trackway_format::{Carried, Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
@@ -241,6 +241,11 @@ fn lower(
     }
     let mut count = 0;
     let apart = check.as_ref().map(ProgramCheck::apart);
+    // Each thread writes ahead for all sinks; one alone has none to write ahead of.
+    let writers: Pool<Vec<Option<Box<dyn Ahead>>>> = Pool::default();
+    for _ in 0..if threads > 1 { threads } else { 0 } {
+        writers.put(sinks.iter().map(Counting::ahead).collect());
+    }
     // A thread lowers what it has worked on itself, when it is its turn.
     let lowering = InTurn::new(sinks);
     let place = |source: u16| if split { usize::from(source) } else { 0 };
@@ -250,8 +255,8 @@ fn lower(
         (threads, options.strict),
         &mut past,
         progress,
-        || (apart.as_ref().map(ProgramCheck::apart), expander.clone()),
-        |(check, expander), (group, mut contexts, source, context), batches| {
+        || (apart.as_ref().map(ProgramCheck::apart), expander.clone(), writers.take_or(Vec::new)),
+        |(check, expander, writers), (group, mut contexts, source, context), batches| {
             let turn = lowering.turn(group);
             if let Some(expander) = expander {
                 expander.enter(source, context);
@@ -263,6 +268,9 @@ fn lower(
             }
             let mut facts: Vec<(u16, Counts)> = Vec::new();
             for batch in &*batches {
+                if let Some(writer) = writer(writers, place(batch.source)) {
+                    writer.write(batch, contexts.of(batch.source));
+                }
                 if facts.last().is_none_or(|(source, _)| *source != batch.source) {
                     facts.push((batch.source, Counts::default()));
                 }
@@ -279,8 +287,9 @@ fn lower(
                 }
                 for batch in batches {
                     if let Some(sink) = sinks.get_mut(place(batch.source)) {
+                        let writer = writer(writers, place(batch.source));
                         batch.source = if split { 0 } else { batch.source };
-                        sink.put_counted(batch)?;
+                        sink.put_counted(batch, writer)?;
                     }
                 }
                 Ok(())
@@ -325,6 +334,11 @@ fn lower(
         _ => None,
     };
     Ok(Conversion { ledger, count, health: Some(health), ended, outputs, warnings, ..Conversion::default() })
+}
+
+/// The writer ahead for a sink, if it has one.
+fn writer(writers: &mut [Option<Box<dyn Ahead>>], place: usize) -> Option<&mut dyn Ahead> {
+    Some(&mut **writers.get_mut(place)?.as_mut()?)
 }
 
 /// State that counting and comparing need from the events before.

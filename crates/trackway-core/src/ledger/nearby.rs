@@ -81,6 +81,11 @@ impl Nearby {
         self.first_missing.entry(fact).or_insert(number);
     }
 
+    /// True if no fact waits for a partner.
+    pub fn is_settled(&self) -> bool {
+        self.waiting.values().all(|Waiting(sides)| sides.iter().all(VecDeque::is_empty))
+    }
+
     /// Nothing follows: what waits has no partner.
     pub fn finish(&mut self) {
         for (fact, Waiting([input, output])) in std::mem::take(&mut self.waiting) {

@@ -34,6 +34,11 @@ impl Lifter {
         *self.decoded.get(encoding, || riscv::decode(isa, encoding))
     }
 
+    /// True if a trap may lead there, by all that was learnt.
+    pub(crate) fn is_handler(&self, pc: u64) -> bool {
+        self.handlers.has(pc, u64::MAX)
+    }
+
     /// Lifts a record; `next` is the one after it, if that is known and nothing is missing between.
     pub(crate) fn lift(&mut self, record: &Retired, next: Option<&Retired>, batch: &mut Batch) {
         if let Some(privilege) = record.privilege

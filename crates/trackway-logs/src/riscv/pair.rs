@@ -44,6 +44,16 @@ impl Pair {
         }
     }
 
+    /// The privilege of the record that waits holds already.
+    pub(crate) fn enter(&mut self) {
+        self.lifter.privilege = self.current.privilege;
+    }
+
+    /// True if a trap may lead there.
+    pub(crate) fn is_handler(&self, pc: u64) -> bool {
+        self.lifter.is_handler(pc)
+    }
+
     /// The privilege of the last event, which is all that a record needs of those before it.
     pub(crate) fn privilege(&self) -> Option<Privilege> {
         self.lifter.privilege

@@ -9,11 +9,11 @@ pub(crate) struct Tally {
     meta: Counts,
     input: Contexts,
     output: Contexts,
-    facts: Nearby,
+    pub(crate) facts: Nearby,
     /// Instructions written.
-    number: u64,
+    pub(crate) number: u64,
     /// Own facts of the instruction that was written last: it is read back when the next one is.
-    waiting: Vec<Found>,
+    pub(crate) waiting: Vec<Found>,
     /// Events that were read back.
     pub(crate) written: Batch,
     /// Buffers for the facts of the input and of the output, kept for their memory.

@@ -2,6 +2,9 @@
 //!
 //! Every line that is written is read back, so that the account says what a reader of the log finds.
 
+mod ahead;
+
+use std::any::Any;
 use std::io::Write;
 
 use trackway_core::*;
@@ -14,6 +17,7 @@ use crate::riscv::handlers::Handlers;
 use crate::riscv::lift::narrow;
 use crate::riscv::pair::Pair;
 use crate::riscv::tally::Tally;
+use ahead::LinesAhead;
 
 /// Adds text to a line: writing to memory cannot fail.
 macro_rules! put {
@@ -221,6 +225,10 @@ impl<W: Write> Lower<W> {
         }
     }
 
+    fn enter(&mut self, context: &Context) {
+        self.privilege = context.privilege.or(self.privilege);
+    }
+
     fn read_back(&mut self) {
         self.pair.incoming.clear(self.written);
         // A reader refuses the same lines.
@@ -237,7 +245,7 @@ impl<W: Write> Lower<W> {
             }
             kind => {
                 if let EventKind::Context(n) = kind {
-                    self.privilege = batch.contexts[*n as usize].privilege.or(self.privilege);
+                    self.enter(&batch.contexts[*n as usize]);
                 }
                 self.tally.other(batch, kind);
             }
@@ -249,6 +257,17 @@ impl<W: Write> Lower<W> {
 impl<W: Write + Send> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         batch.events.iter().try_for_each(|event| self.event(event, batch))
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead>> {
+        Some(Box::new(LinesAhead::new(self)))
+    }
+
+    fn put_ahead(&mut self, batch: &Batch, ahead: &mut dyn Ahead) -> Result<()> {
+        match (ahead as &mut dyn Any).downcast_mut() {
+            Some(ahead) => self.put_batch_ahead(batch, ahead),
+            None => self.put(batch),
+        }
     }
 
     fn finish(&mut self) -> Result<Account> {

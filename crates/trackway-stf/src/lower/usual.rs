@@ -1,7 +1,7 @@
 //! Usual steps in few tests: instructions that retire one after the other, of which nothing waits for the next event.
 //!
 //! They become the groups that [`step`](Lower::step) writes, without the look at each kind of record that may come
-//! between two instructions. Room for many groups is made at once, and what they add to the account is added once.
+//! between two instructions. There is room for many groups at once, and what they add to the account is added once.
 
 use std::num::NonZeroU64;
 
@@ -23,7 +23,7 @@ const A64: u8 = 1;
 const OTHER: u8 = 2;
 
 /// The sum of usual steps.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
     pub(super) number: usize,
     /// Address of the next instruction.
@@ -34,22 +34,23 @@ pub(super) struct Sum {
     pub(super) made_up: u64,
 }
 
+impl Sum {
+    /// Nothing yet: the next instruction is there.
+    pub(super) fn at(pc: u64) -> Self {
+        Sum { number: 0, pc, features: 0, made_up: 0 }
+    }
+}
+
 impl Lower {
     /// Writes usual steps at the start of `events`; returns their number.
     pub(super) fn usual_steps(&mut self, events: &[Event], batch: &Batch) -> Result<usize> {
-        self.row(|sum, controls, isa, room, out| {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let written = self.row(|sum, controls, isa, room, out| {
             let steps = &events[..room.min(events.len())];
-            loop {
-                let (start, before) = (out.len(), sum.number);
-                out.resize(start + ROOM, 0);
-                let left;
-                (*sum, left) = write_steps(*sum, controls, isa, &steps[before..], batch, &mut out[start..]);
-                out.truncate(start + ROOM - left);
-                if sum.number == before || left >= SCARCE || sum.number == steps.len() {
-                    break;
-                }
-            }
-        })
+            *sum = scratch.append(*sum, controls, isa, steps, batch, out);
+        });
+        self.scratch = scratch;
+        written
     }
 
     /// Has usual groups written, if any can be: their sum so far, the most of them, and the buffer that they are appended
@@ -67,7 +68,7 @@ impl Lower {
         };
         let (mut out, room) = writer.lend();
         let room = self.early.map_or(room, |early| room.min(EARLY - early));
-        let mut sum = Sum { number: 0, pc, features: 0, made_up: 0 };
+        let mut sum = Sum::at(pc);
         write(&mut sum, &mut self.controls, self.isa, room, &mut out);
         let Sum { number, pc, features, made_up } = sum;
         writer.take_back(out, number as u64, pc);
@@ -79,6 +80,34 @@ impl Lower {
             self.count_early(number)?;
         }
         Ok(number)
+    }
+}
+
+/// Room for some groups, which is not cleared again for each row: many rows are short.
+#[derive(Debug, Default)]
+pub(super) struct Scratch(Vec<u8>);
+
+impl Scratch {
+    /// Appends the usual steps at the start of `steps`; returns their sum on top of `sum`.
+    pub(super) fn append(
+        &mut self,
+        mut sum: Sum,
+        controls: &mut Controls,
+        isa: Isa,
+        steps: &[Event],
+        batch: &Batch,
+        out: &mut Vec<u8>,
+    ) -> Sum {
+        self.0.resize(ROOM, 0);
+        loop {
+            let before = sum.number;
+            let left;
+            (sum, left) = write_steps(sum, controls, isa, &steps[before..], batch, &mut self.0);
+            out.extend_from_slice(&self.0[..ROOM - left]);
+            if sum.number == before || left >= SCARCE || sum.number == steps.len() {
+                return sum;
+            }
+        }
     }
 }
 

@@ -60,10 +60,8 @@ impl<W: Write> Lower<W> {
         for access in batch.regs_of(step.accesses) {
             match (access.role, access.value) {
                 // One whose value is new has to be written before.
-                (RegRole::Source, value) => {
-                    let held = |address| self.packer.registers().get(address);
-                    let held = register::address(access.reg).and_then(held);
-                    if held.map(Value::Word) != Some(value) && self.register(access).is_some() {
+                (RegRole::Source, _) => {
+                    if !self.holds(access) {
                         return Ok(false);
                     }
                     reads += 1;
@@ -108,6 +106,7 @@ impl<W: Write> Lower<W> {
         if let Some((address, data, whole)) = written {
             self.tally.pair(Fact::RegisterWrites, Some(1), Some(whole.into()));
             self.tally.lifter.registers.set_file(address, data);
+            self.changes(address);
         }
         let Usual { physical, store, load, found } = usual;
         let effective = access.map(|access| self.narrow(access.address));
