@@ -94,6 +94,10 @@ impl Decode for Lift {
         Ok(if used > 0 { Parts::Shown } else { Parts::None })
     }
 
+    fn has_parts(&self) -> bool {
+        !self.records.mapped().is_empty()
+    }
+
     fn seek(&mut self, n: u64) -> Result<()> {
         let mut context = None;
         while self.state.instructions < n {

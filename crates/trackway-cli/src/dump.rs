@@ -1,5 +1,6 @@
 //! `trackway dump`: instructions, events or native items.
 
+mod addresses;
 mod lines;
 mod part;
 

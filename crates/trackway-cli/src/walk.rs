@@ -93,6 +93,19 @@ pub(crate) fn observe_until<O: Observer>(
     enough: impl Fn(&O) -> bool,
 ) -> (Health, Result<(), Failure>) {
     let progress = Progress::new(common.quiet);
+    observe_with((common, path), source, &progress, observer, |observer| {
+        Ok(if enough(observer) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
+}
+
+/// The same; `seen` looks at the observer after each stretch.
+pub(crate) fn observe_with<O: Observer>(
+    (common, path): (&Common, &Path),
+    source: &mut dyn Source,
+    progress: &Progress,
+    observer: &mut O,
+    mut seen: impl FnMut(&mut O) -> Result<ControlFlow<()>, Failure>,
+) -> (Health, Result<(), Failure>) {
     // It moves in there for as long as the trace is read.
     let other = std::mem::replace(observer, *observer.fork().downcast());
     let mut counted = Counted { counts: Counts::default(), other: Box::new(other) };
@@ -102,9 +115,13 @@ pub(crate) fn observe_until<O: Observer>(
         |source, counts| {
             let more = source.observe(&mut counted);
             counts.clone_from(&counted.counts);
-            let seen: &dyn std::any::Any = &*counted.other;
-            let enough = seen.downcast_ref().is_some_and(&enough);
-            more.map(|more| more && !enough).map_err(Ended::Error)
+            let observer: &mut dyn std::any::Any = &mut *counted.other;
+            // Before an error comes what was seen before it.
+            let flow = match observer.downcast_mut() {
+                Some(observer) => seen(observer).map_err(Ended::Caller)?,
+                None => ControlFlow::Continue(()),
+            };
+            more.map(|more| more && flow.is_continue()).map_err(Ended::Error)
         },
         |source, health| progress.update(source, health),
     );

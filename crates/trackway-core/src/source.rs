@@ -66,6 +66,11 @@ pub trait Source: Send {
         false
     }
 
+    /// True if [`observe`](Source::observe) decodes most of the trace in parts, on several threads.
+    fn has_parts(&self) -> bool {
+        self.inner().is_some_and(|inner| inner.has_parts())
+    }
+
     /// The place between the last batch and the next, where decoding can be entered again.
     fn save(&self) -> Option<Saved> {
         None

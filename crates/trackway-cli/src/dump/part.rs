@@ -9,13 +9,14 @@ use trackway::{Before, Bounds, Counts, Health, Place, Position, Trace};
 use trackway_core::{Batch, Context, Event, EventKind, Observer, Pool, Run, Source};
 use trackway_image::{Image, Memory, expand, program};
 
+use super::addresses::Addresses;
 use crate::args::{DumpArgs, Shape, threads};
 use crate::exit::Failure;
 use crate::index::{LONG, cannot_enter};
 use crate::progress::Progress;
 use crate::report::{placed, say};
 use crate::view::{Budget, View};
-use crate::walk::{checked_program, walk, walk_in_groups};
+use crate::walk::{Checked, checked_program, observe_with, walk, walk_in_groups};
 
 /// Bytes of text that are written at once.
 const BLOCK: usize = 1 << 16;
@@ -134,6 +135,7 @@ impl<'a> Part<'a> {
         // A pipe may be slow: what came is shown before more is waited for.
         let is_whole = !self.is_limited && self.args.file.as_os_str() != "-";
         let (health, ended) = match threads(self.args.common.jobs) {
+            2.. if is_whole && self.is_addresses(source) => self.in_parts(source, out)?,
             threads @ 2.. if is_whole => self.in_groups(threads, source, new_view, &mut *view, out),
             _ => self.in_order(source, &mut *view, out),
         };
@@ -231,6 +233,31 @@ impl<'a> Part<'a> {
         drop(progress);
         check.warn();
         (health, ended)
+    }
+
+    /// Only addresses as text, which nothing but the events decides, of a format that is decoded in parts.
+    fn is_addresses(&self, source: &dyn Source) -> bool {
+        let is_alone = self.args.shape == Shape::Pcs && !self.args.jsonl && self.names.len() < 2;
+        is_alone && !source.meta().flow_only && source.has_parts()
+    }
+
+    fn in_parts(
+        &self,
+        source: &mut dyn Source,
+        out: &mut dyn Write,
+    ) -> Result<(Health, Result<(), Failure>), Failure> {
+        let args = self.args;
+        let program = checked_program(source.meta().isa, self.programs);
+        let mut both = Checked { analysis: Addresses::new(args.attempted), program };
+        let progress = Progress::beside_output(args.common.quiet);
+        let shown = observe_with((&args.common, &args.file), source, &progress, &mut both, |both| {
+            both.analysis.write(out)?;
+            Ok(ControlFlow::Continue(()))
+        });
+        drop(progress);
+        both.analysis.end()?;
+        both.program.warn();
+        Ok(shown)
     }
 
     /// Continues after events that others show.

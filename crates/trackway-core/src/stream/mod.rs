@@ -51,6 +51,11 @@ pub trait Decode: Send {
         false
     }
 
+    /// True if [`observe_parts`](Decode::observe_parts) will show most of the source.
+    fn has_parts(&self) -> bool {
+        self.places_parts()
+    }
+
     /// Before the first event: jumps towards instruction `n` where the container has an index, never past it.
     fn seek(&mut self, n: u64) -> Result<()> {
         let _ = n;
@@ -259,6 +264,10 @@ impl<D: Decode> Source for Stream<D> {
 
     fn places_parts(&self) -> bool {
         self.threads > 1 && self.sources.iter().all(Decode::places_parts)
+    }
+
+    fn has_parts(&self) -> bool {
+        self.threads > 1 && self.sources.iter().all(Decode::has_parts)
     }
 
     fn resync(&mut self) -> Result<bool> {
