@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use crate::events::{Batch, Context};
+use crate::events::{Batch, Context, EventKind};
 
 /// Writes events for a sink before it is their turn, as far as they do not depend on those before them. The sink looks in
 /// [`put_ahead`](crate::Sink::put_ahead) whether they follow what it has written.
@@ -42,13 +42,24 @@ impl<R> Default for Rows<R> {
 }
 
 impl<R> Rows<R> {
-    /// Goes through a batch: `write` appends the row that begins with an event, and returns its number of events with what
-    /// else the sink has to know of it. The event after a row is left to the sink, as one is that begins none.
-    pub fn write(&mut self, batch: &Batch, mut write: impl FnMut(usize, &mut Vec<u8>) -> Option<(usize, R)>) {
-        let mut n = 0;
+    /// Goes through a batch, which begins in the context `before`: `write` appends the row that begins with an event, in the
+    /// context of that, and returns its number of events with what else the sink has to know of it. The event after a row
+    /// is left to the sink, as one is that begins none.
+    pub fn write(
+        &mut self,
+        batch: &Batch,
+        before: &Context,
+        mut write: impl FnMut(usize, &Context, &mut Vec<u8>) -> Option<(usize, R)>,
+    ) {
+        let (mut context, mut n, mut seen) = (*before, 0, 0);
         while n < batch.events.len() {
+            for event in &batch.events[std::mem::replace(&mut seen, n)..n] {
+                if let EventKind::Context(change) = event.kind {
+                    context.update(&batch.contexts[change as usize]);
+                }
+            }
             let start = self.bytes.len();
-            match write(n, &mut self.bytes) {
+            match write(n, &context, &mut self.bytes) {
                 Some((len, what)) if len > 0 => {
                     let (first, bytes) = (self.written + n, start..self.bytes.len());
                     self.rows.push_back(Row { first, len, bytes, what });
@@ -90,7 +101,7 @@ impl<R> Rows<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{EventKind, Step};
+    use crate::events::Step;
 
     #[test]
     fn rows_are_found_where_they_begin() {
@@ -100,7 +111,7 @@ mod tests {
         for round in 0..3u8 {
             // Rows of two events, with one between them; the first batch has none.
             for number in 0..2 {
-                rows.write(&batch, |n, out| {
+                rows.write(&batch, &Context::default(), |n, _, out| {
                     out.push(n as u8);
                     (number == 1 && n > 0).then_some((2, round))
                 });

@@ -19,15 +19,27 @@ enum Way {
 
 /// The trace and its account, of events that come in parts.
 fn write(batch: &Batch, cut: usize, config: WriteConfig, way: Way) -> (Vec<u8>, String) {
+    write_as(Isa::Rv64, batch, cut, config, way)
+}
+
+fn write_as(isa: Isa, batch: &Batch, cut: usize, config: WriteConfig, way: Way) -> (Vec<u8>, String) {
     let file = Memory::default();
-    let mut lower = Lower::new(file.output(), Meta::new(FormatId::new("model"), Isa::Rv64), config).unwrap();
+    let mut lower = Lower::new(file.output(), Meta::new(FormatId::new("model"), isa), config).unwrap();
     if way == Way::Plain {
         lower = lower.without_shortcuts();
     }
     let mut ahead = lower.ahead().filter(|_| way == Way::Ahead);
     let parts = [&batch.events[..cut], &batch.events[cut..]];
     let parts = parts.map(|events| Batch { events: events.to_vec(), ..batch.clone() });
-    ahead.iter_mut().for_each(|ahead| parts.iter().for_each(|part| ahead.write(part, &Context::default())));
+    let mut before = Context::default();
+    for part in &parts {
+        ahead.iter_mut().for_each(|ahead| ahead.write(part, &before));
+        for event in &part.events {
+            if let EventKind::Context(n) = event.kind {
+                before.update(&part.contexts[n as usize]);
+            }
+        }
+    }
     for part in &parts {
         match &mut ahead {
             Some(ahead) => lower.put_ahead(part, &mut **ahead).unwrap(),
@@ -123,6 +135,33 @@ fn the_usual_way_writes_the_same_trace() {
             let (usual, same) = write(&walk.batch, cut, config, way);
             assert!(usual == plain, "seed {seed}: {way:?} {config:?}");
             assert_eq!(account, same, "seed {seed}: {way:?} {config:?}");
+        }
+    }
+}
+
+/// A branch of one instruction set is not one in another.
+#[test]
+fn instruction_sets_may_change() {
+    let sets = [Isa::A64, Isa::A32, Isa::T32];
+    for seed in 0..300 {
+        let numbers = &mut Numbers(seed);
+        let (mut batch, mut pc) = (Batch::default(), 0x8000);
+        for _ in 0..200 {
+            if numbers.one_in(20) {
+                let isa = Some(sets[numbers.below(3) as usize]);
+                batch.push_context(0, Context { isa, ..Context::default() });
+            }
+            let encoding = [0x5400_0040, 0xea00_0000, 0xd65f_03c0, 0xe1a0_0000, 0x9100_0421, 0xf000_b800];
+            let encoding = encoding[numbers.below(6) as usize];
+            let taken = [None, Some(false)][numbers.below(2) as usize];
+            batch.push(0, EventKind::Step(Step { taken, ..Step::new(pc, encoding, 4) }));
+            pc += 4;
+        }
+        let cut = numbers.below(200) as usize;
+        let config = WriteConfig { container: Container::Plain, ..WriteConfig::default() };
+        let plain = write_as(Isa::A64, &batch, cut, config, Way::Plain);
+        for way in [Way::Usual, Way::Ahead] {
+            assert!(write_as(Isa::A64, &batch, cut, config, way) == plain, "seed {seed}: {way:?}");
         }
     }
 }

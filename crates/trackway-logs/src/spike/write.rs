@@ -225,10 +225,6 @@ impl<W: Write> Lower<W> {
         }
     }
 
-    fn enter(&mut self, context: &Context) {
-        self.privilege = context.privilege.or(self.privilege);
-    }
-
     fn read_back(&mut self) {
         self.pair.incoming.clear(self.written);
         // A reader refuses the same lines.
@@ -245,7 +241,7 @@ impl<W: Write> Lower<W> {
             }
             kind => {
                 if let EventKind::Context(n) = kind {
-                    self.enter(&batch.contexts[*n as usize]);
+                    self.privilege = batch.contexts[*n as usize].privilege.or(self.privilege);
                 }
                 self.tally.other(batch, kind);
             }

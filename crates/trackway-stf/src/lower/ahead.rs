@@ -8,11 +8,12 @@ use super::{Controls, Lower};
 /// Writes usual steps ahead. They follow the group before them if that leads to the first.
 #[derive(Debug)]
 pub(super) struct UsualAhead {
+    /// The instruction set where no context has one.
     isa: Isa,
     controls: Controls,
     scratch: Scratch,
-    /// The address of the first step, and the sum.
-    rows: Rows<(u64, Sum)>,
+    /// The instruction set, the address of the first step, and the sum.
+    rows: Rows<(Isa, u64, Sum)>,
 }
 
 impl UsualAhead {
@@ -22,12 +23,13 @@ impl UsualAhead {
 }
 
 impl Ahead for UsualAhead {
-    fn write(&mut self, batch: &Batch, _: &Context) {
+    fn write(&mut self, batch: &Batch, before: &Context) {
         let UsualAhead { isa, controls, scratch, rows } = self;
-        rows.write(batch, |n, out| {
+        rows.write(batch, before, |n, context, out| {
+            let isa = context.isa.unwrap_or(*isa);
             let EventKind::Step(Step { pc: Some(pc), .. }) = batch.events[n].kind else { return None };
-            let sum = scratch.append(Sum::at(pc), controls, *isa, &batch.events[n..], batch, out);
-            Some((sum.number, (pc, sum)))
+            let sum = scratch.append(Sum::at(pc), controls, isa, &batch.events[n..], batch, out);
+            Some((sum.number, (isa, pc, sum)))
         });
     }
 }
@@ -35,13 +37,13 @@ impl Ahead for UsualAhead {
 impl Lower {
     /// Takes the row that begins with event `n` if it follows; returns its number of steps.
     pub(super) fn row_ahead(&mut self, ahead: &mut UsualAhead, n: usize) -> Result<usize> {
-        let Some((len, &(pc, ahead), bytes)) = ahead.rows.at(n) else { return Ok(0) };
+        let Some((len, &(isa, pc, ahead), bytes)) = ahead.rows.at(n) else { return Ok(0) };
         // As each step does that comes after one that waits.
         if self.waits {
             self.complete(Some(pc))?;
         }
-        self.row(|sum, _, _, room, out| {
-            if sum.pc == pc && len <= room {
+        self.row(|sum, _, now, room, out| {
+            if (now, sum.pc) == (isa, pc) && len <= room {
                 out.extend_from_slice(bytes);
                 *sum = ahead;
             }

@@ -47,9 +47,9 @@ impl GroupsAhead {
 }
 
 impl Ahead for GroupsAhead {
-    fn write(&mut self, batch: &Batch, _: &Context) {
+    fn write(&mut self, batch: &Batch, before: &Context) {
         let GroupsAhead { lower, rows } = self;
-        rows.write(batch, |n, out| lower.row(batch, n, out));
+        rows.write(batch, before, |n, _, out| lower.row(batch, n, out));
     }
 }
 

@@ -39,14 +39,8 @@ impl LinesAhead {
 impl Ahead for LinesAhead {
     fn write(&mut self, batch: &Batch, before: &Context) {
         let LinesAhead { lower, rows } = self;
-        lower.privilege = before.privilege;
-        let mut seen = 0;
-        rows.write(batch, |n, out| {
-            for event in &batch.events[std::mem::replace(&mut seen, n)..n] {
-                if let EventKind::Context(context) = event.kind {
-                    lower.enter(&batch.contexts[context as usize]);
-                }
-            }
+        rows.write(batch, before, |n, context, out| {
+            lower.privilege = context.privilege;
             lower.row(batch, n, out)
         });
     }
