@@ -70,6 +70,10 @@ impl Lower<Vec<u8>> {
             }
             self.tally.step(batch, &event.kind, true);
             if len == 0 {
+                // A reader refuses the line, and the one before it waits on.
+                if !self.pair.is_open {
+                    return None;
+                }
                 // It is the sink that writes this one.
                 self.out.clear();
                 self.written = 0;
